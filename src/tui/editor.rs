@@ -41,8 +41,8 @@ pub fn build_arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// Returns an error if the path is none of a repository's files, which a finding of others could name, if the file does not
-/// exist, the editor cannot be started, or it exits with a failure.
+/// Returns an error if the path leads out of the repository or to git's own files, as the path of a received finding could; if
+/// the file does not exist, the editor cannot be started, or it exits with a failure.
 pub fn open_editor(setting: &str, root: &Path, path: &str, line: u32) -> Result<(), String> {
     if !is_repository_path(path) {
         return Err(format!("{} is not a path of the repository", sanitize_line(path)));

@@ -296,7 +296,7 @@ impl Action {
         self.row().map_or("", |row| row.4)
     }
 
-    /// Returns the help text of the action in a context: what accepts in one leaves, opens or begins something in another.
+    /// Returns the help text of the action in a context: `Accept` begins a review in the form and opens a row of a menu.
     pub fn help_text_in(self, context: KeyContext) -> &'static str {
         use KeyContext as C;
         match (self, context) {

@@ -554,6 +554,13 @@ pub struct FileListRow {
     pub is_viewed: bool,
 }
 
+impl FileListRow {
+    /// Creates the row of a file without findings that is not viewed.
+    pub fn new(path: &str, state: FileListState) -> Self {
+        Self { path: path.to_owned(), counts: [0; 4], state, is_viewed: false }
+    }
+}
+
 /// Coverage of a file by a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileListState {

@@ -406,14 +406,13 @@ impl PageLoader {
     pub fn read_files(&mut self, view: &StoreView, run: &str) -> Option<Vec<FileListRow>> {
         let record = self.read_run(run).ok()?;
         let output = self.store.output(&record.run_id).ok()??;
-        let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
         let mut rows: BTreeMap<&str, FileListRow> = list_coverage(&record, &output.coverage)
             .into_iter()
-            .map(|(path, state)| (path, row(path, state)))
+            .map(|(path, state)| (path, FileListRow::new(path, state)))
             .collect();
         for finding in &output.findings {
             let path = finding.repo_relative_path.as_str();
-            let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));
+            let entry = rows.entry(path).or_insert_with(|| FileListRow::new(path, FileListState::Covered));
             entry.counts[finding.priority.index()] += 1;
         }
         let known: HashSet<&str> = output.findings.iter().map(|finding| finding.finding_id.as_str()).collect();

@@ -136,7 +136,7 @@ fn containers_with_a_shallow_clone_share_what_they_have_reviewed() {
     let scripts: Vec<&str> = scripts.into_iter().filter(|script| script.contains("safe.directory")).collect();
     let [script] = scripts[..] else { panic!("{scripts:?}") };
     let team = Team::new();
-    // It makes the commits.
+    // The first clone makes the commits.
     team.machine("Ada");
     let url = format!("file://{}", team.remote().display());
     let jobs = [TestEnvironment::new(), TestEnvironment::new()];

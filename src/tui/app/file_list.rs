@@ -102,8 +102,7 @@ fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
     for (path, (counts, newest)) in files {
         let run = view.finding(newest as usize).last_run;
         listed.newest_runs.insert(path.to_owned(), run.to_owned());
-        let state = FileListState::Unknown;
-        listed.files.push(FileListRow { path: path.to_owned(), counts, state, is_viewed: false });
+        listed.files.push(FileListRow { counts, ..FileListRow::new(path, FileListState::Unknown) });
     }
     sort_files(&mut listed.files);
     listed
@@ -327,10 +326,19 @@ impl FileList {
         }
     }
 
-    /// Returns true if there are more clean files than the list has, and if there are more that were left out.
-    pub fn has_more(&self) -> (bool, bool) {
-        let is_shown = self.shows_reviewed && self.run.is_empty();
-        (is_shown && self.reviewed.has_more_clean, is_shown && self.reviewed.has_more_left_out)
+    /// Returns true if there are more clean files than the list has.
+    pub fn has_more_clean(&self) -> bool {
+        self.has_reviewed() && self.reviewed.has_more_clean
+    }
+
+    /// Returns true if more files were left out than the list has.
+    pub fn has_more_left_out(&self) -> bool {
+        self.has_reviewed() && self.reviewed.has_more_left_out
+    }
+
+    /// Returns true if the files of the newest reviews are among those on the screen.
+    fn has_reviewed(&self) -> bool {
+        self.shows_reviewed && self.run.is_empty()
     }
 
     /// Returns all files, in the order of the list.
@@ -481,7 +489,7 @@ mod tests {
 
     #[test]
     fn urgent_files_come_first_and_left_out_ones_are_one_row() {
-        let row = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state, is_viewed: false };
+        let row = |path: &str, counts, state| FileListRow { counts, ..FileListRow::new(path, state) };
         let mut list = FileList::default();
         list.set_files(vec![
             row("a.lock", [0; 4], FileListState::LeftOut("lock file")),

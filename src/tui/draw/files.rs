@@ -41,7 +41,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             FileListEntry::Folder(folder) => draw_folder(painter, folder, line),
             FileListEntry::LeftOut(count) => {
                 painter.draw_text(line.x, y, 1, fold_sign(painter, !list.unfolded), Role::Faint);
-                let text = format!("{} left out", format_number(count, list.has_more().1));
+                let text = format!("{} left out", format_number(count, list.has_more_left_out()));
                 painter.draw_text(line.x + 2, y, line.width.saturating_sub(2), &text, Role::Faint);
             }
         }
@@ -83,11 +83,10 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 fn list_counts(app: &App) -> Vec<String> {
     let list = &app.file_list;
     let clean = list.files().len() - list.with_findings - list.left_out;
-    let (more_clean, more_left_out) = list.has_more();
     let parts = [
         (list.with_findings, false, "with findings"),
-        (clean, more_clean, "clean"),
-        (list.left_out, more_left_out, "left out"),
+        (clean, list.has_more_clean(), "clean"),
+        (list.left_out, list.has_more_left_out(), "left out"),
     ];
     let parts = parts.into_iter().filter(|(count, has_more, _)| *count > 0 || *has_more);
     parts.map(|(count, has_more, word)| format!("{} {word}", format_number(count, has_more))).collect()

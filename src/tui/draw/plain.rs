@@ -234,7 +234,7 @@ fn describe_row(app: &App, at: usize) -> String {
                 format!("folder {}, {}{state}", folder.path, format_count(folder.files, "file"))
             }
             Some(FileListEntry::LeftOut(count)) => {
-                let more = if app.file_list.has_more().1 { "at least " } else { "" };
+                let more = if app.file_list.has_more_left_out() { "at least " } else { "" };
                 format!("{more}{} left out", format_count(count, "file"))
             }
             None => String::new(),

@@ -43,7 +43,7 @@ fn add_older_coverage(files: &mut BTreeMap<String, ReviewedFile>, run: &str, cov
             Some(_) => false,
         };
         if is_better {
-            let row = FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
+            let row = FileListRow::new(path, state);
             files.insert(path.to_owned(), ReviewedFile { row, run: run.to_owned() });
         }
     }
@@ -62,14 +62,14 @@ fn cut_files<'a>(files: impl Iterator<Item = &'a ReviewedFile>, most: usize) -> 
     cut
 }
 
-/// Files of the runs that were read last. They are kept, because which of them are without open findings changes with each
-/// decision.
+/// Files of the runs that were read last. Each decision changes which of them have open findings, so that the list is made
+/// anew from these.
 #[derive(Debug, Default)]
 pub(super) struct ReviewedRuns {
     /// Ids of the runs, the newest first.
     runs: Vec<String>,
     /// Reviewed code of those whose output is there, by the id of the run.
-    subjects: Vec<(String, ReviewSubject)>,
+    subjects: HashMap<String, ReviewSubject>,
     /// Files by path.
     files: BTreeMap<String, ReviewedFile>,
 }
@@ -92,9 +92,9 @@ impl PageLoader {
         let viewed = self.store.viewed_files().unwrap_or_default();
         for (path, content) in &viewed {
             let Ok(at) = listed.files.binary_search_by(|file| file.row.path.cmp(path)) else { continue };
-            let subject = self.reviewed.subjects.iter().find(|(run, _)| *run == listed.files[at].run);
-            listed.files[at].row.is_viewed |=
-                subject.is_some_and(|(_, subject)| self.has_content(subject, path, content));
+            let file = &mut listed.files[at];
+            let subject = self.reviewed.subjects.get(&file.run);
+            file.row.is_viewed |= subject.is_some_and(|subject| self.has_content(subject, path, content));
         }
         listed.viewed = self.find_viewed_runs(view, &viewed);
         listed
@@ -137,7 +137,7 @@ impl PageLoader {
             // The findings of a large result are not parsed: whoever waits for a page waits for this, too.
             let Ok(Some(coverage)) = self.store.coverage(&record.run_id) else { continue };
             add_older_coverage(&mut reviewed.files, run, list_coverage(&record, &coverage));
-            reviewed.subjects.push((run.clone(), record.subject));
+            reviewed.subjects.insert(run.clone(), record.subject);
         }
         reviewed
     }
@@ -186,7 +186,7 @@ mod tests {
     fn a_file_counts_as_reviewed_if_any_run_reviewed_it_and_none_deleted_it_since() {
         use FileListState::{Covered, LeftOut, Waiting};
         let deleted = reason_label(OmissionReason::Deleted);
-        // What the newer run says, what the older one says, and which of them counts.
+        // States by the newer and the older run, the state that counts, and the run that it comes from.
         for (newer, older, expected, run) in [
             (Some(Covered), Some(LeftOut("binary")), Covered, "newer"),
             (Some(LeftOut("budget reached")), Some(Covered), Covered, "older"),
@@ -209,10 +209,8 @@ mod tests {
     #[test]
     fn more_files_than_are_listed_are_told_by_their_group() {
         use FileListState::{Covered, LeftOut};
-        let files = [Covered, LeftOut("binary"), Covered, LeftOut("binary")].map(|state| ReviewedFile {
-            row: FileListRow { path: "a.rs".to_owned(), counts: [0; 4], state, is_viewed: false },
-            run: "ar_1".to_owned(),
-        });
+        let files = [Covered, LeftOut("binary"), Covered, LeftOut("binary")]
+            .map(|state| ReviewedFile { row: FileListRow::new("a.rs", state), run: "ar_1".to_owned() });
         for (most, clean, left_out) in [(4, false, false), (3, false, true), (2, true, true)] {
             let cut = cut_files(files.iter(), most);
             let said = (cut.files.len(), cut.has_more_clean, cut.has_more_left_out);

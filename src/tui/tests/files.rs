@@ -15,12 +15,12 @@ fn file_paths(app: &App) -> Vec<&str> {
 
 /// Returns a file that was covered and not viewed.
 fn covered(path: &str, counts: [u32; 4]) -> FileListRow {
-    FileListRow { path: path.to_owned(), counts, state: FileListState::Covered, is_viewed: false }
+    FileListRow { counts, ..FileListRow::new(path, FileListState::Covered) }
 }
 
 /// Returns a file without findings that was left out for a reason.
 fn left_out(path: &str, reason: &'static str) -> FileListRow {
-    FileListRow { state: FileListState::LeftOut(reason), ..covered(path, [0; 4]) }
+    FileListRow::new(path, FileListState::LeftOut(reason))
 }
 
 /// Returns the runs whose files are requested.
@@ -151,7 +151,7 @@ fn files_without_open_findings_stand_behind_those_of_the_listed_findings() {
     let reviewed = |row: FileListRow| ReviewedFile { row, run: run_id(1) };
     let files = vec![
         reviewed(left_out("Cargo.lock", "lock file")),
-        // It has had a finding since it was read.
+        // A file that has had a finding since it was read.
         reviewed(covered("src/config.rs", [0; 4])),
         reviewed(covered("src/mail.rs", [0; 4])),
     ];
@@ -218,7 +218,7 @@ fn files_with_findings_are_marked_as_viewed_without_a_chosen_run() {
         files.map(|file| file.path.clone()).collect()
     };
     assert_eq!(viewed(&app), [""; 0]);
-    // Of the runs with findings in a file, the newest is shown. The content of another one may have been viewed.
+    // The newest run with findings in a file is shown. The content of another run may have been viewed.
     let run = app.file_list.newest_runs["src/config.rs"].clone();
     let marks = [("src/config.rs", run.clone()), ("src/invoice/total.rs", run_id(9))];
     let marks = marks.map(|(path, run)| (path.to_owned(), vec![run])).into_iter().collect();

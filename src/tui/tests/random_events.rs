@@ -183,13 +183,8 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         }
         AppCommand::LoadFiles { run } => AppMessage::Files { run, files: None },
         AppCommand::LoadReviewedFiles { runs } => {
-            let row = |path: String| FileListRow {
-                path,
-                counts: [0; 4],
-                state: FileListState::LeftOut("binary"),
-                is_viewed: false,
-            };
-            let reviewed = |run: String| ReviewedFile { row: row(format!("{run}/a clean file.rs")), run };
+            let row = |run: &str| FileListRow::new(&format!("{run}/a clean file.rs"), FileListState::LeftOut("binary"));
+            let reviewed = |run: String| ReviewedFile { row: row(&run), run };
             let files: Vec<ReviewedFile> = runs.into_iter().map(reviewed).collect();
             let viewed = files.iter().map(|file| (file.row.path.clone(), vec![file.run.clone()])).collect();
             let has_more = dice.below(2) == 0;

@@ -312,12 +312,7 @@ pub fn set_files_from_view(app: &mut App, run: &str) {
     }
     let rows = files
         .into_iter()
-        .map(|(path, counts)| FileListRow {
-            path: path.to_owned(),
-            counts,
-            state: FileListState::Unknown,
-            is_viewed: false,
-        })
+        .map(|(path, counts)| FileListRow { counts, ..FileListRow::new(path, FileListState::Unknown) })
         .collect();
     app.file_list.run = run.to_owned();
     set_files(app, rows, if known_before { selected } else { None });
@@ -353,12 +348,8 @@ fn count_reported(view: &StoreView, run: &str, files: &mut Vec<FileListRow>) {
         file.counts = counts.remove(file.path.as_str()).unwrap_or_default();
     }
     // Files that were renamed since the run.
-    files.extend(counts.into_iter().map(|(path, counts)| FileListRow {
-        path: path.to_owned(),
-        counts,
-        state: FileListState::Unknown,
-        is_viewed: false,
-    }));
+    let unknown = |path| FileListRow::new(path, FileListState::Unknown);
+    files.extend(counts.into_iter().map(|(path, counts)| FileListRow { counts, ..unknown(path) }));
 }
 
 /// Replaces the files; the selected one stays selected if it is among them.

@@ -1,4 +1,4 @@
-//! Loads what views show on threads: one thread for each kind of load, started with the first request for it.
+//! Loads the data of views on threads: one thread for each kind of load, started with the first request for it.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(3);
 /// Data of a view, which takes time to read or to compute. The type of the load is its kind.
 pub trait ViewLoad: fmt::Debug + Any + Send {
     /// Loads the data. The open views get it in a [`ViewReply::Loaded`]; the one that wants it knows it by its type.
-    fn load(self: Box<Self>, place: &LoadPlace) -> Box<dyn Any + Send>;
+    fn load(self: Box<Self>, inputs: &LoadInputs) -> Box<dyn Any + Send>;
 }
 
-/// What a load reads from.
+/// Store that loads read, and the time zone.
 #[derive(Clone)]
-pub struct LoadPlace {
+pub struct LoadInputs {
     pub store: Store,
     /// Time zone of the displayed times.
     pub zone: TimeZone,
@@ -35,14 +35,14 @@ pub struct LoadPlace {
 
 /// Threads of the kinds that were requested.
 pub struct LoadThreads {
-    place: LoadPlace,
+    inputs: LoadInputs,
     messages: MessageSender,
     threads: Mutex<HashMap<TypeId, Sender<Box<dyn ViewLoad>>>>,
 }
 
 impl LoadThreads {
-    pub fn new(place: LoadPlace, messages: MessageSender) -> Self {
-        Self { place, messages, threads: Mutex::default() }
+    pub fn new(inputs: LoadInputs, messages: MessageSender) -> Self {
+        Self { inputs, messages, threads: Mutex::default() }
     }
 
     /// Sends a load to the thread of its kind. Returns false if that has ended.
@@ -55,19 +55,19 @@ impl LoadThreads {
 
     fn start_thread(&self) -> Sender<Box<dyn ViewLoad>> {
         let (sender, loads) = channel();
-        let (place, messages) = (self.place.clone(), self.messages.clone());
-        spawn_worker("view-load", self.messages.clone(), move || serve_loads(&place, &loads, &messages));
+        let (inputs, messages) = (self.inputs.clone(), self.messages.clone());
+        spawn_worker("view-load", self.messages.clone(), move || serve_loads(&inputs, &loads, &messages));
         sender
     }
 }
 
 /// Executes the newest of the pending loads. After each one the thread sleeps three times as long as it took (at most
 /// [`MAX_PAUSE`]), so that a busy store does not keep a processor busy.
-fn serve_loads(place: &LoadPlace, loads: &Receiver<Box<dyn ViewLoad>>, messages: &MessageSender) {
+fn serve_loads(inputs: &LoadInputs, loads: &Receiver<Box<dyn ViewLoad>>, messages: &MessageSender) {
     while let Ok(first) = loads.recv() {
         let Some(newest) = std::iter::once(first).chain(loads.try_iter()).last() else { continue };
         let began = Instant::now();
-        let data = newest.load(place);
+        let data = newest.load(inputs);
         if messages.send(AppMessage::View(ViewReply::Loaded(data))).is_err() {
             return;
         }
@@ -85,7 +85,7 @@ mod tests {
     struct Doubled(u32);
 
     impl ViewLoad for Doubled {
-        fn load(self: Box<Self>, _place: &LoadPlace) -> Box<dyn Any + Send> {
+        fn load(self: Box<Self>, _inputs: &LoadInputs) -> Box<dyn Any + Send> {
             Box::new(self.0 * 2)
         }
     }
@@ -94,14 +94,14 @@ mod tests {
     struct Nothing;
 
     impl ViewLoad for Nothing {
-        fn load(self: Box<Self>, _place: &LoadPlace) -> Box<dyn Any + Send> {
+        fn load(self: Box<Self>, _inputs: &LoadInputs) -> Box<dyn Any + Send> {
             Box::new(())
         }
     }
 
-    fn place(folder: &tempfile::TempDir) -> LoadPlace {
+    fn inputs(folder: &tempfile::TempDir) -> LoadInputs {
         let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
-        LoadPlace { store: Store::open(folder.path(), info).expect("a store"), zone: TimeZone::UTC }
+        LoadInputs { store: Store::open(folder.path(), info).expect("a store"), zone: TimeZone::UTC }
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
             sender.send(Box::new(Doubled(number))).expect("a receiver");
         }
         drop(sender);
-        serve_loads(&place(&folder), &loads, &messages);
+        serve_loads(&inputs(&folder), &loads, &messages);
         let Some(AppMessage::View(ViewReply::Loaded(data))) = events.try_next() else { panic!("no reply") };
         assert_eq!(data.downcast_ref::<u32>(), Some(&42));
         assert!(events.try_next().is_none());
@@ -123,7 +123,7 @@ mod tests {
     fn each_kind_has_its_own_thread() {
         let folder = tempfile::tempdir().expect("a folder");
         let (_events, _typed, messages) = EventSource::piped();
-        let threads = LoadThreads::new(place(&folder), messages);
+        let threads = LoadThreads::new(inputs(&folder), messages);
         assert!(threads.send(Box::new(Doubled(1))) && threads.send(Box::new(Nothing)));
         threads.send(Box::new(Doubled(2)));
         assert_eq!(threads.threads.lock().expect("a lock").len(), 2);

@@ -57,7 +57,7 @@ use crate::tui::update::finding_at_hand;
 use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use live::{LiveReply, LiveRequest};
-use load::{LoadPlace, LoadThreads, ViewLoad};
+use load::{LoadInputs, LoadThreads, ViewLoad};
 use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
 use triage::{CardRequest, TriageCard};
@@ -283,7 +283,7 @@ impl ViewWorkers {
     /// Starts the threads.
     pub fn start(services: &Services, zone: TimeZone, messages: &MessageSender) -> Self {
         Self {
-            loads: LoadThreads::new(LoadPlace { store: services.store.clone(), zone }, messages.clone()),
+            loads: LoadThreads::new(LoadInputs { store: services.store.clone(), zone }, messages.clone()),
             knowledge: knowledge::start_worker(services, messages),
             review_form: review_form::start_worker(services, messages),
             palette: palette::matching::start_worker(messages),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::load::{LoadPlace, ViewLoad};
+use super::load::{LoadInputs, ViewLoad};
 use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
 use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth, WorthRow};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
@@ -104,9 +104,9 @@ pub struct LoadFigures(pub Arc<StoreView>);
 pub type LoadedFigures = Result<Arc<Metrics>, String>;
 
 impl ViewLoad for LoadFigures {
-    fn load(self: Box<Self>, place: &LoadPlace) -> Box<dyn Any + Send> {
+    fn load(self: Box<Self>, inputs: &LoadInputs) -> Box<dyn Any + Send> {
         let selection = (&MetricsSelection::default(), MetricsDetail::Sums);
-        let figures = gather_metrics(&place.store, &self.0, selection, &place.zone);
+        let figures = gather_metrics(&inputs.store, &self.0, selection, &inputs.zone);
         let figures: LoadedFigures = figures.map(Arc::new).map_err(|error| error.to_string());
         Box::new(figures)
     }

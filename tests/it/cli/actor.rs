@@ -111,7 +111,7 @@ fn a_job_of_continuous_integration_is_recorded_as_that() {
     let id = finding_ids(&test).remove(0);
     let output = in_job(&["triage", &id, "dismissed", "--reason", "intended"]);
     assert!(output.status.success(), "{}", err(&output));
-    // Whoever takes it back at a terminal is no job.
+    // A person who takes it back at a terminal is no job.
     run(&test, &["undo"], DONE);
     // Older versions read the actor, and skip what stands beside it.
     assert_eq!(history(&test, &id), ["user set dismissed", "user undo open"]);

@@ -59,7 +59,7 @@ fn a_shallow_clone_without_the_merge_base_says_how_to_get_it() {
             assert!(failed.contains(way_out), "{failed}");
         }
     }
-    // What the hints say helps.
+    // The fetches that the hints name help.
     for (name, fetch) in [
         ("one", &["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"][..]),
         ("two", &["fetch", "-q", "--unshallow"]),

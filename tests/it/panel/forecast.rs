@@ -42,7 +42,7 @@ fn a_panel_says_what_it_will_cost_before_it_starts_and_an_estimate_says_the_same
 
     let waited = test.revdeck(&["review", "--panel", "all", "--wait"]);
     assert_eq!(announced(&waited), [format!("forecast: {costs}")]);
-    // What is there costs nothing, and an estimate names it.
+    // A result that exists costs nothing, and an estimate names its run.
     let again = test.revdeck(&["review", "--panel", "all", "--wait"]);
     assert!(announced(&again).is_empty(), "{again:?}");
     let run = panel.place.newest().expect("a run");

@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::process::{Child, Command};
 use std::time::Instant;
 
-use revdeck::domain::{Actor, RunOutput, RunRecord, RunStatus, TeamRecord};
+use revdeck::domain::{Actor, RunOutput, RunStatus, TeamRecord};
 use serde_json::{Value, json};
 
-use self::kills::{KilledReview, Kills, Victim, kill_sync, review_arguments, start};
-use self::place::{Place, name};
+use self::kills::{KilledReview, Kills, Victim, kill_sync, read_statuses, review_arguments, start};
+use self::place::{Access, Place, name};
 use super::history::{is_seen_by_review, shared_decisions};
 use super::http_remote::{CutPoint, CutRequest};
 use super::{CHANGE, ids, review, sync};
@@ -383,7 +383,7 @@ impl<'a> Simulation<'a> {
         }
         self.act(number, &["sync"], "user");
         if !self.cut_off.contains(&number) {
-            self.place.partition(&self.people[number], number, false, false);
+            self.place.set_access(&self.people[number], number, Access::Open);
         }
     }
 
@@ -394,7 +394,12 @@ impl<'a> Simulation<'a> {
             self.partitions += 1;
         }
         let is_refused = self.below(2) == 0;
-        self.place.partition(&self.people[number], number, is_cut_off, is_refused);
+        let access = match (is_cut_off, is_refused) {
+            (false, _) => Access::Open,
+            (true, true) => Access::Refused,
+            (true, false) => Access::Closed,
+        };
+        self.place.set_access(&self.people[number], number, access);
     }
 
     /// Has a machine review a change. With claims, one that cannot reach the place does not: it would review without a claim.
@@ -450,7 +455,7 @@ impl<'a> Simulation<'a> {
     /// Lets all machines in again, and has them use and exchange what all have.
     fn bring_together(&self) {
         for (number, machine) in self.people.iter().enumerate() {
-            self.place.partition(machine, number, false, false);
+            self.place.set_access(machine, number, Access::Open);
         }
         for (number, other) in &self.forgotten {
             self.change_trust(*number, "remember", *other);
@@ -467,7 +472,7 @@ impl<'a> Simulation<'a> {
         let show = |machine: &TestEnvironment, id: &str| machine.json(&["show", id, "--format", "json"], DONE);
         let show_all = |machine: &TestEnvironment| all.iter().map(|id| show(machine, id)).collect::<Vec<Value>>();
         let shown: Vec<Vec<Value>> = self.people.iter().map(show_all).collect();
-        // Of the findings of the built-in reviewer, what a review has seen moves the status on its machine alone.
+        // A review that sees a finding of the built-in reviewer moves its status on the machine of the review alone.
         let is_moved =
             |index: usize| index < self.found.len() && shown.iter().any(|findings| is_seen_by_review(&findings[index]));
         let describe = |machine: &TestEnvironment, findings: &[Value]| {
@@ -500,7 +505,7 @@ impl<'a> Simulation<'a> {
             let missing = own.keys().copied().filter(|line| !lines.contains(line));
             assert_eq!(missing.collect::<Vec<_>>(), [""; 0], "of {} records", own.len());
             assert_eq!(store.count_unsent(&store.team_progress().expect("progress")).expect("a count").total(), 0);
-            // Whatever was decided here has become a record.
+            // Each decision of this machine has become a record.
             let decided = store.triage_log().expect("decisions");
             let decided = decided.iter().filter(|line| line.team.is_none() && line.actor != Actor::Engine).count();
             let sent = own.values().filter(|record| matches!(record, TeamRecord::Decision(_))).count();
@@ -513,17 +518,13 @@ impl<'a> Simulation<'a> {
     /// Checks that no run is stuck or lost, and that no result has a finding twice.
     fn check_runs(&self) {
         for machine in &self.people {
-            let root = machine.store().root().to_owned();
-            let text = std::fs::read_to_string(root.join("runs.ndjson")).expect("runs");
-            let mut last = BTreeMap::new();
-            for run in text.lines().filter_map(|line| serde_json::from_str::<RunRecord>(line).ok()) {
-                last.insert(run.run_id.clone(), run.status);
-            }
+            let store = machine.store();
+            let statuses = read_statuses(&store).expect("runs");
             let is_bad =
                 |status: RunStatus| !status.is_terminal() || matches!(status, RunStatus::Lost | RunStatus::Failed);
-            let bad: Vec<_> = last.iter().filter(|(_, status)| is_bad(**status)).collect();
+            let bad: Vec<_> = statuses.iter().filter(|(_, status)| is_bad(**status)).collect();
             assert!(bad.is_empty(), "{bad:?}");
-            for file in crate::env::files_below(&root.join("outputs")) {
+            for file in crate::env::files_below(&store.root().join("outputs")) {
                 let Ok(bytes) = std::fs::read(&file) else { continue };
                 let Ok(output) = serde_json::from_slice::<RunOutput>(&bytes) else { continue };
                 let unique: BTreeSet<_> = output.findings.iter().map(|finding| &finding.finding_id).collect();

@@ -1,4 +1,4 @@
-//! What `[team] exclude` keeps here travels when it is lifted, once.
+//! Records that `[team] exclude` holds back are sent when it is lifted, once.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn what_was_held_back_is_sent_once_when_the_exclusion_is_lifted() {
     let found = ids(&review(&ada));
     run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     assert_eq!(sync(&ada)["sent"].to_string(), NOTHING);
-    // What comes later moves the place from which the next exchange reads on.
+    // A later decision moves the place from which the next exchange reads on.
     run(&ada, &["triage", &found[1], "addressed"], DONE);
     assert_eq!(sync(&ada)["sent"].to_string(), NOTHING);
     assert_eq!(run(&ada, &["sync", "--dry-run", "--show"], DONE), "");

@@ -1,4 +1,4 @@
-//! What a machine has said counts no longer when it is forgotten, and again when it is remembered.
+//! Decisions and reviews of a machine count no longer when it is forgotten, and again when it is remembered.
 
 use super::history::shared_history;
 use super::{Team, ids, review, status, sync};
@@ -42,7 +42,7 @@ fn a_finding_that_only_a_forgotten_machine_has_dismissed_is_open_again() {
     ] {
         assert!(told.contains(line), "{told}");
     }
-    // It is told as an open one, and a second exchange changes nothing.
+    // The finding stays open after another exchange.
     sync(&cleo);
     assert_eq!(status(&cleo, &found[0]), "open");
     assert_eq!(status(&bob, &found[0]), "dismissed", "to forget is a decision of one machine");

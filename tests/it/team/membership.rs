@@ -1,4 +1,4 @@
-//! What a machine is told about its own part in a team and about the other machines.
+//! Messages about a machine's own part in a team and about the other machines.
 
 use super::{Team, review, sync};
 use crate::env::{DONE, INCOMPLETE, USAGE, run};
@@ -82,7 +82,7 @@ fn a_report_of_the_team_names_who_has_reviewed_the_code_instead() {
         refused.contains("hint: somebody else has reviewed it: `--reviewer builtin` shows the result"),
         "{refused}"
     );
-    // What a forgotten machine has reviewed answers nothing.
+    // A review of a forgotten machine answers nothing.
     run(&bob, &["team", "forget", "ada-1"], DONE);
     let refused = bob.fails(&report, INCOMPLETE);
     assert!(!refused.contains("--reviewer builtin"), "{refused}");
@@ -110,7 +110,7 @@ fn the_tables_of_a_database_are_printed_without_a_repository() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let folder = nowhere.path().to_str().expect("text");
     assert!(run(&ada, &["-C", folder, "team", "schema"], DONE).contains("CREATE SCHEMA"));
-    // What has no JSON does not take the option.
+    // A command without JSON does not take the option.
     assert!(ada.errors(&["team", "join", "--format", "json"], USAGE).contains("unexpected argument '--format'"));
 }
 

@@ -26,7 +26,7 @@ fn what_was_collected_under_wider_settings_leaves_as_the_present_ones_say() {
     assert_eq!(run(&ada, &["sync", "--dry-run", "--show"], DONE), "");
     sync(&ada);
     assert!(!team.everything().contains("acme"), "{}", team.everything());
-    // What could not leave then may leave when the settings say so.
+    // Records that were held back leave when the settings allow it.
     ada.write("c.py", CHANGE);
     ada.commit("More");
     review(&ada);
@@ -411,7 +411,7 @@ fn a_decision_that_one_clock_finds_too_far_ahead_counts_when_its_time_has_come(#
     assert_eq!(status(&ada, &found[0]), "open");
     let is_listed = || run(&ada, &["team"], DONE).contains("the clock is more than 366 days ahead");
     assert!(is_listed());
-    // It waits although more of its log is read.
+    // The decision still waits when more of its log is read.
     let more = decision("eve-1", &found[1], "intended");
     push_log(&eve, "eve-1", &[("000000-x.ndjson", format!("{ahead}\n")), ("000001-y.ndjson", format!("{more}\n"))]);
     sync(&ada);

@@ -1,4 +1,4 @@
-//! What exchanges leave in a repository: few loose objects and few packs, however many there were.
+//! Exchanges leave few loose objects and few packs in a repository, however many exchanges there were.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -36,7 +36,7 @@ fn a_finding_of_another_machine_is_addressed_by_a_fix_that_is_reviewed_here() {
     bob.commit("Name the exception");
     review(&bob);
     assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("addressed".into(), "open".into()));
-    // It is a look of Bob's machine at the code, and no decision that others receive.
+    // Bob's machine has looked at the code; this is no decision that others receive.
     assert_eq!(sync(&bob)["sent"], serde_json::json!({"decisions": 0, "reviews": 1}));
 }
 

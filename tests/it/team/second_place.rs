@@ -54,7 +54,7 @@ fn each_remote_gets_all_that_this_machine_has_made() {
     assert_eq!(sync(&ada)["sent"], json!({"decisions": 0, "reviews": 1}));
     run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     run(&ada, &["sync", "backup", "--yes"], DONE);
-    // What was collected for one remote still waits for the other.
+    // Records that were collected for one remote still wait for the other.
     assert_eq!(sync(&ada)["sent"], json!({"decisions": 1, "reviews": 0}));
     run(&ada, &["triage", &found[1], "addressed"], DONE);
     assert_eq!(sync(&ada)["sent"], json!({"decisions": 1, "reviews": 0}));
@@ -95,7 +95,7 @@ fn what_others_have_at_a_second_remote_counts_and_is_not_passed_on() {
     assert_eq!(sync(&ada)["sent"], json!({"decisions": 0, "reviews": 0}), "each machine sends its own records only");
     sync(&carol);
     assert_eq!(status(&carol, &found[0]), "open");
-    // Whoever is forgotten is forgotten everywhere.
+    // A forgotten machine is forgotten at every remote.
     run(&ada, &["team", "forget", "bob-1"], DONE);
     run(&bob, &["triage", &found[1], "addressed"], DONE);
     sync(&bob);

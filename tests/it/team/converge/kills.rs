@@ -1,10 +1,12 @@
 //! Kills of exchanges and of reviews, at moments that others can see: a request that has come, a file that was written.
 
+use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use revdeck::domain::{RunEvent, RunId, RunRecord};
+use revdeck::domain::{RunEvent, RunId, RunRecord, RunStatus};
 use revdeck::store::Store;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -55,34 +57,43 @@ fn has_ended(process: &mut Child) -> bool {
 /// Kills a process. Returns false if it had ended before.
 fn kill(process: &mut Child) -> bool {
     let was_alive = !has_ended(process);
-    // It may end at this very moment.
+    // The process may end at this very moment.
     let _ = process.kill();
     process.wait().expect("an end");
     was_alive
 }
 
-/// Kills an exchange after `steps` changes of what can be seen of it. Returns false if it had ended before.
-pub fn kill_sync(place: &Place, machine: &TestEnvironment, number: usize, steps: u64) -> bool {
-    let folders: [PathBuf; 2] = [machine.store().root().join("team"), machine.repo().join(".git/refs/revdeck")];
-    let mut known = place.trace(number, &folders);
+/// Waits until the observed value, which was `known` before, has changed `changes` times, or until `is_over`.
+fn await_changes<T: PartialEq>(changes: u64, mut known: T, observe: impl Fn() -> T, mut is_over: impl FnMut() -> bool) {
     let mut seen = 0;
-    let mut process = start(machine, &["sync"]);
     poll(PATIENCE, || {
-        let now = place.trace(number, &folders);
+        let now = observe();
         seen += u64::from(now != known);
         known = now;
-        seen >= steps || has_ended(&mut process)
+        seen >= changes || is_over()
     });
+}
+
+/// Kills an exchange after `steps` changes of its visible state. Returns false if it had ended before.
+pub fn kill_sync(place: &Place, machine: &TestEnvironment, number: usize, steps: u64) -> bool {
+    let folders: [PathBuf; 2] = [machine.store().root().join("team"), machine.repo().join(".git/refs/revdeck")];
+    let observe = || place.trace(number, &folders);
+    let before = observe();
+    let mut process = start(machine, &["sync"]);
+    await_changes(steps, before, observe, || has_ended(&mut process));
     kill(&mut process)
+}
+
+/// Returns the present status of each run of a store.
+pub fn read_statuses(store: &Store) -> io::Result<BTreeMap<RunId, RunStatus>> {
+    let text = std::fs::read_to_string(store.root().join("runs.ndjson"))?;
+    let records = text.lines().filter_map(|line| serde_json::from_str::<RunRecord>(line).ok());
+    Ok(records.map(|run| (run.run_id, run.status)).collect())
 }
 
 /// Returns the run that a worker of this machine works on, and the process id of the worker.
 fn working_run(store: &Store) -> Option<(RunId, u32)> {
-    let text = std::fs::read_to_string(store.root().join("runs.ndjson")).ok()?;
-    let mut runs = std::collections::BTreeMap::new();
-    for run in text.lines().filter_map(|line| serde_json::from_str::<RunRecord>(line).ok()) {
-        runs.insert(run.run_id.clone(), run.status);
-    }
+    let runs = read_statuses(store).ok()?;
     let (run, _) = runs.into_iter().rev().find(|(_, status)| status.is_working())?;
     let entries = store.read_journal(&run).ok()?;
     let worker = entries.iter().rev().find_map(|entry| match entry.event {
@@ -96,13 +107,7 @@ fn working_run(store: &Store) -> Option<(RunId, u32)> {
 fn await_writes(store: &Store, run: &RunId, worker: u32, writes: u64) {
     let journal = store.root().join("events").join(format!("{run}.jsonl"));
     let length = || std::fs::metadata(&journal).map_or(0, |metadata| metadata.len());
-    let (mut seen, mut known) = (0, length());
-    poll(PATIENCE, || {
-        let now = length();
-        seen += u64::from(now != known);
-        known = now;
-        seen >= writes || gone(worker)
-    });
+    await_changes(writes, length(), length, || gone(worker));
 }
 
 /// A review by the model that is killed, and asked for again.
@@ -128,7 +133,7 @@ impl KilledReview<'_> {
             (model.asked() > asked || has_ended(&mut command)).then_some(())
         });
         if model.asked() == asked {
-            // What was reviewed before is used again.
+            // An earlier review of the change is used again.
             model.let_go();
             return self.machine.json(&arguments, DONE);
         }

@@ -18,11 +18,21 @@ pub enum Place {
     Database(TestDatabase),
 }
 
-/// What others can see of an exchange: its requests, and the sizes and times of its files.
+/// Visible state of an exchange: its requests, and the sizes and times of its files.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Trace {
     requests: usize,
     files: Vec<(PathBuf, Option<(u64, SystemTime)>)>,
+}
+
+/// Way of a machine to the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Open,
+    /// The place cannot be reached; over HTTP, connections are refused.
+    Refused,
+    /// The place cannot be reached; over HTTP, connections are closed without an answer.
+    Closed,
 }
 
 /// Returns the name of a machine.
@@ -87,16 +97,18 @@ impl Place {
         }
     }
 
-    /// Cuts a machine off from the place, or lets it in again. Over HTTP, its connections are refused, or closed without an
-    /// answer.
-    pub fn partition(&self, machine: &TestEnvironment, number: usize, is_cut_off: bool, is_refused: bool) {
+    /// Cuts a machine off from the place, or lets it in again.
+    pub fn set_access(&self, machine: &TestEnvironment, number: usize, access: Access) {
+        let is_cut_off = access != Access::Open;
         let set_url = |url: &str| drop(machine.git(&["remote", "set-url", "origin", url]));
         match self {
             Self::Git(_) if is_cut_off => set_url("/nowhere.git"),
             Self::Git(team) => set_url(team.remote().to_str().expect("text")),
             Self::Http(_, remote) => {
-                let refuses = is_cut_off && is_refused;
-                set_url(if refuses { REFUSED_URL.to_owned() } else { remote.url(&name(number)) }.as_str());
+                match access {
+                    Access::Refused => set_url(REFUSED_URL),
+                    Access::Open | Access::Closed => set_url(&remote.url(&name(number))),
+                }
                 remote.close(&name(number), is_cut_off);
             }
             // The owner of the server is always let in.
@@ -109,7 +121,7 @@ impl Place {
     }
 
     /// Cuts the next connection of a machine that fetches or pushes, where connections are ours. A later
-    /// [`Place::partition`] takes it back if it has not come.
+    /// [`Place::set_access`] takes it back if it has not come.
     pub fn cut_next(&self, number: usize, request: CutRequest, point: CutPoint) {
         if let Self::Http(_, remote) = self {
             remote.cut_next(&name(number), request, point);
