@@ -1,8 +1,8 @@
 //! Stores how far the exchange has come with places beside the one that this machine has joined: git remotes with which a person
 //! lets it exchange the same records when the person names them. Each has a file in the folder `team/places`.
 //!
-//! What depends on the place (what was sent there, what was read there) stands in its file; what does not (which decisions are
-//! collected, which records were held back, about what people disagree) stays in `team.json`.
+//! The file of a place says what was sent there and what was read there. Facts that are the same for all places (which decisions are
+//! collected, which records were held back, about what people disagree) stay in `team.json`.
 
 use std::path::PathBuf;
 

@@ -208,7 +208,7 @@ fn without_run_ids(mut list: OneList) -> OneList {
     list
 }
 
-/// What a set of events has tried.
+/// Kinds of events that a set has tried.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TriedSet {
     is_finished: Vec<bool>,
