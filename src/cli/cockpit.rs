@@ -42,7 +42,7 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
     let end = tui::run(Cockpit { services, ledger }).map_err(|error| match error {
         tui::TuiError::Keymap(fault) => session::refuse_user_file(&fault),
-        tui::TuiError::Terminal(_) => CliError::failed(error.to_string()),
+        tui::TuiError::Terminal(_) | tui::TuiError::NotStored(_) => CliError::failed(error.to_string()),
     })?;
     match end {
         tui::CockpitExit::Quit => {

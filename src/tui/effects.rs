@@ -59,6 +59,9 @@ pub struct Effects {
     views: ViewWorkers,
 }
 
+/// Longest time that the end waits for decisions and comments on their way to the store. Each takes some milliseconds.
+const WRITE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Time without movement after which a selection counts as settled; well below what a person notices.
 const SELECTION_DEBOUNCE: Duration = Duration::from_millis(60);
 
@@ -247,6 +250,22 @@ impl Effects {
         spawn_worker("program", self.messages.clone(), move || {
             let _ = messages.send(AppMessage::ProgramEnded(run_in_background(&call, &root)));
         });
+    }
+
+    /// Waits until what the user has decided and written is stored.
+    pub fn await_writes(&self) {
+        let (done, ends) = channel();
+        let sent = [
+            self.writer.send(StoreWrite::Flush(done.clone())).is_ok(),
+            self.control.send(RunnerRequest::Flush(done)).is_ok(),
+        ];
+        let deadline = Instant::now() + WRITE_PATIENCE;
+        for _ in sent.iter().filter(|sent| **sent) {
+            if ends.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_err() {
+                tracing::warn!("the last decisions and comments may not be stored");
+                return;
+            }
+        }
     }
 
     fn send_to<T>(&self, lane: &Sender<T>, work: T) {

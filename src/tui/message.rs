@@ -238,6 +238,20 @@ pub enum AppMessage {
     Continued,
 }
 
+impl AppMessage {
+    /// Returns the reason if this says that the store did not take what the user decided or wrote.
+    pub fn into_failed_write(self) -> Option<String> {
+        match self {
+            Self::Triaged { result, .. } => result.err(),
+            Self::FindingWritten(result) => result.err(),
+            Self::Noted(result) => result.err(),
+            Self::Rated(result) => result.err(),
+            Self::SnoozeStored(result) => result.err(),
+            _ => None,
+        }
+    }
+}
+
 /// Cause of an exit without a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCause {

@@ -112,6 +112,9 @@ pub enum TuiError {
     /// A mistake in the keys of the settings. Nothing was drawn.
     #[error("{0}")]
     Keymap(String),
+    /// A decision or a comment made just before the end was not stored.
+    #[error("not stored: {0}")]
+    NotStored(String),
 }
 
 /// Longest wait for input while a finding is snoozed. Some systems count the milliseconds of a wait in 32 bits.
@@ -121,8 +124,8 @@ const MAX_PATIENCE: Duration = Duration::from_secs(86_400);
 ///
 /// # Errors
 ///
-/// Returns an error if the settings have a mistake in the keys, if the terminal cannot be read, written or restored, or if
-/// signals cannot be handled.
+/// Returns an error if the settings have a mistake in the keys, if the terminal cannot be read, written or restored, if
+/// signals cannot be handled, or if the store did not take what the user decided last.
 pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let Cockpit { services, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
@@ -156,6 +159,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
         Ok(Some(ExitCause::HungUp)) => cockpit.terminal.release(),
         _ => cockpit.release_terminal(),
     };
+    cockpit.effects.await_writes();
     if cockpit.app.store.view.complete {
         let visit = LastVisit::ending(cockpit.clock.now(), &cockpit.app.store.view);
         if let Err(error) = store.record_visit(&visit) {
@@ -167,6 +171,10 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
         Ok(Some(ExitCause::HungUp)) => Ok(CockpitExit::Signal),
         Ok(end) => {
             left?;
+            let unread = std::iter::from_fn(|| cockpit.events.try_next());
+            if let Some(reason) = unread.filter_map(AppMessage::into_failed_write).next() {
+                return Err(TuiError::NotStored(reason));
+            }
             Ok(if end.is_some() { CockpitExit::Signal } else { CockpitExit::Quit })
         }
         Err(error) => Err(error.into()),

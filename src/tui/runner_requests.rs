@@ -2,7 +2,7 @@
 //! message.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 
 use super::effects::spawn_worker;
 use super::event_source::MessageSender;
@@ -23,7 +23,11 @@ use crate::store::{WatcherInfo, WatcherStatus};
 /// Request to the services of the runner, handled one after another.
 pub(super) enum RunnerRequest {
     Reconcile,
-    Review { scope: Option<Scope>, reviewer: ChosenReviewer, force: bool },
+    Review {
+        scope: Option<Scope>,
+        reviewer: ChosenReviewer,
+        force: bool,
+    },
     ReviewOnOpen,
     Cancel(RunId),
     Pause(RunId),
@@ -36,10 +40,22 @@ pub(super) enum RunnerRequest {
     SaveFilter(FilterChange),
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
-    WriteFinding { finding: OwnFinding, rewrites: Option<FindingId> },
-    PlanQuestion { finding: FindingId, reviewer: Option<String> },
+    WriteFinding {
+        finding: OwnFinding,
+        rewrites: Option<FindingId>,
+    },
+    PlanQuestion {
+        finding: FindingId,
+        reviewer: Option<String>,
+    },
     StopQuestion(FindingId),
-    Ask { finding: FindingId, reviewer: String, question: String },
+    Ask {
+        finding: FindingId,
+        reviewer: String,
+        question: String,
+    },
+    /// Tells when all before it is done.
+    Flush(Sender<()>),
 }
 
 /// Handles requests until their senders or the receiver of the messages are gone.
@@ -134,6 +150,10 @@ pub(super) fn serve_runner_requests(
             }
             RunnerRequest::WriteFinding { finding, rewrites } => {
                 AppMessage::FindingWritten(services.importer().write_own_finding(&finding, rewrites.as_ref()))
+            }
+            RunnerRequest::Flush(done) => {
+                let _ = done.send(());
+                continue;
             }
             RunnerRequest::Resume(run) => {
                 AppMessage::Paused(describe_pausing(services.control().resume(&run), "goes on"))

@@ -1,7 +1,7 @@
 //! Writes to the store what the user decides, in the order of the keys.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 
 use super::super::event_source::MessageSender;
 use super::super::message::{AppMessage, TriageOrder, TriageOrderItem};
@@ -16,9 +16,20 @@ use crate::store::{Store, StoreError};
 /// Writes of the user to the store, executed in the order of their keys.
 pub(super) enum StoreWrite {
     Triage(TriageOrder),
-    Note { finding: FindingId, text: String },
-    Snooze { findings: Vec<FindingId>, wish: SnoozeWish },
-    Rate { findings: Vec<FindingId>, wish: RatingWish },
+    Note {
+        finding: FindingId,
+        text: String,
+    },
+    Snooze {
+        findings: Vec<FindingId>,
+        wish: SnoozeWish,
+    },
+    Rate {
+        findings: Vec<FindingId>,
+        wish: RatingWish,
+    },
+    /// Tells when all before it is written.
+    Flush(Sender<()>),
 }
 
 /// Serves the user's writes: stores each first and reports it afterwards.
@@ -55,6 +66,10 @@ pub(super) fn serve_writes(
                     None => Err("the repository cannot be opened".to_owned()),
                 };
                 AppMessage::SnoozeStored(snoozed)
+            }
+            StoreWrite::Flush(done) => {
+                let _ = done.send(());
+                continue;
             }
         };
         if messages.send(message).is_err() {

@@ -48,6 +48,22 @@ fn a_repository_that_is_moved_away_is_one_line_until_it_is_back() {
     cockpit.quit();
 }
 
+#[test]
+fn a_decision_made_just_before_the_end_is_stored() {
+    let test = reviewed();
+    let mut cockpit = Cockpit::open(&test);
+    wait_for_findings(&cockpit);
+    // Another process writes, so that the decision has to wait.
+    let quit = |cockpit: &mut Cockpit| {
+        cockpit.press("aq");
+        cockpit.assert_restored();
+    };
+    test.store().with_lock(|_| Ok(quit(&mut cockpit))).expect("the lock");
+    assert_eq!(cockpit.end(), 0);
+    let listed = test.json(&["findings", "--status", "addressed", "--format", "json"], DONE);
+    assert_eq!(listed["findings"].as_array().map(Vec::len), Some(1), "{listed}");
+}
+
 /// Has a decision refused because the disk is full, and goes on. The cockpit says why in one message.
 fn meet_full_disk(cockpit: &mut Cockpit) {
     wait_for_findings(cockpit);
