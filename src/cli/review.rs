@@ -13,6 +13,7 @@ use super::scope_args::ScopeArgs;
 use super::session::{Invocation, Session};
 use super::{complete, export, interrupt, output, runs, sync};
 use crate::config::{DEFAULT_PROMPT_SET, Paths, Prompts, RequiredAssets, SettingOrigin, Settings};
+use crate::domain::text::format_count;
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Panel, Priority,
     RejectedReport, RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
@@ -209,6 +210,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     }
     let mut requested = requested;
     let mut run = wait_for_run(&services, &requested, &look)?;
+    let own = run.clone();
     // Another run reviews, or has reviewed, exactly the same.
     loop {
         let answer = services.answering_run(run.clone())?;
@@ -219,6 +221,10 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
         requested.decision.action = ReviewAction::Adopt { run: answer.run_id.clone() };
         requested.run = answer;
         run = wait_for_run(&services, &requested, &look)?;
+        if run.team.is_some() {
+            // Its worker has settled the findings; this says what is left.
+            requested.unproven = services.findings().settle_adopted_result(&own, &run);
+        }
     }
     if arguments.sync {
         sync::sync_after_review(&services, &look, is_team_silent)?;
@@ -228,7 +234,8 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     // A change may make the gate of the repository stricter, but not looser.
     let fail_on =
         arguments.fail_on.map_or(settings.fail_on.max(services.settings.fail_on), |FailOn(priority)| priority);
-    let result = RunResult::load(&services.repo, &services.store, run, services.ambient.now())?;
+    let mut result = RunResult::load(&services.repo, &services.store, run, services.ambient.now())?;
+    result.add_unproven(&services.store, &requested.unproven)?;
     output::print(&result.format_with_decision(&look, arguments.format, &requested.decision, forecast))?;
     Ok(result.exit_code(fail_on, &allowed))
 }
@@ -342,7 +349,6 @@ impl ProgressLine {
     }
 
     fn format_line(WaitProgress { run, turn, pulse }: &WaitProgress, now: Time, ascii: bool) -> String {
-        use crate::domain::text::format_count;
         let coverage = &run.outcome.coverage;
         let done = (coverage.hunks_covered + coverage.hunks_carried) as usize;
         // A plan may have named fewer hunks than were reviewed in the end.
@@ -442,6 +448,29 @@ impl RunResult {
         }
         let dismissals = export::load_dismissals(store, &findings)?;
         Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage })
+    }
+
+    /// Adds earlier findings that are still undecided, because the result does not show that they are fixed.
+    fn add_unproven(&mut self, store: &Store, unproven: &[FindingId]) -> Result<(), CliError> {
+        if unproven.is_empty() {
+            return Ok(());
+        }
+        let view = store.view()?;
+        let before = self.findings.len();
+        for id in unproven {
+            let is_listed = self.findings.iter().any(|finding| finding.finding_id == *id);
+            let earlier = if is_listed { None } else { store.finding_in(&view, id)? };
+            self.findings.extend(earlier.filter(|finding| finding.status.is_undecided()));
+        }
+        let added = self.findings.len() - before;
+        if added > 0 {
+            let findings = format_count(added, "earlier finding");
+            let (stay, are) = if added == 1 { ("stays", "it is") } else { ("stay", "they are") };
+            self.notes.push(format!(
+                "{findings} {stay} open: the reused review does not show that {are} fixed; `revdeck review --force` reviews anew"
+            ));
+        }
+        Ok(())
     }
 
     fn format_with_decision(

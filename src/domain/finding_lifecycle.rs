@@ -32,6 +32,15 @@ pub struct SuppressedReport {
     pub reason: String,
 }
 
+/// Report that a run of another machine did not raise because the finding is dismissed there. The report itself stays there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HeldBackPlace {
+    /// Finding that was reported.
+    pub finding_id: FindingId,
+    /// Path of the report, relative to the repository root.
+    pub path: String,
+}
+
 /// New location of an earlier finding in the run's snapshot. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFinding {

@@ -53,7 +53,7 @@ pub use event::{InterruptedParse, JournalEntry, Opinion, RunEvent, ToolOutcome, 
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Priority, Severity, Suggestion};
 pub use finding_lifecycle::{
-    FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
+    FindingAlias, FlipFlop, HeldBackPlace, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
 pub use finding_note::{FindingNote, NoteKind};
 pub use finding_question::{FindingQuestion, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict};

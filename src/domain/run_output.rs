@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{format_count, sanitize_line};
 use super::{
-    Coverage, Finding, FindingAlias, FlipFlop, MovedFinding, RejectedReport, RunRecord, SCHEMA_VERSION,
+    Coverage, Finding, FindingAlias, FlipFlop, HeldBackPlace, MovedFinding, RejectedReport, RunRecord, SCHEMA_VERSION,
     SuppressedReport,
 };
 
@@ -30,6 +30,10 @@ pub struct RunOutput {
     /// Reports that are not findings of the run, each with its reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<SuppressedReport>,
+    /// For a run of another machine: the reports that it held back there. `None` if its record does not say so, and for a run
+    /// of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back_places: Option<Vec<HeldBackPlace>>,
     /// Earlier findings at a new location in this run's snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedFinding>,
@@ -101,6 +105,7 @@ impl RunOutput {
             notes: Vec::new(),
             rejected: Vec::new(),
             held_back: Vec::new(),
+            held_back_places: None,
             moved: Vec::new(),
             flip_flops: Vec::new(),
             recognised: Vec::new(),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{Actor, Coverage, Finding, FindingId, FindingStatus, RunRecord, Time, TriageAction};
+use super::{Actor, Coverage, Finding, FindingId, FindingStatus, HeldBackPlace, RunRecord, Time, TriageAction};
 
 word_enum!(
     /// Part of a machine's records that the team receives.
@@ -236,6 +236,10 @@ pub struct SharedReview {
     pub findings: Vec<Finding>,
     /// Its coverage, with the lists of files.
     pub coverage: Coverage,
+    /// Reports that the review held back, because their findings are dismissed on the machine. `None` in records of older
+    /// versions: they do not say whether the review is silent about a place or holds a report back there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back_places: Option<Vec<HeldBackPlace>>,
 }
 
 /// Learned patterns of one programming language, as the team receives them. The last record of a machine for a language counts.

@@ -109,6 +109,7 @@ impl RunCloser<'_> {
                 notes: outcome.notes.clone(),
                 rejected: outcome.rejected.clone(),
                 held_back: life.held_back,
+                held_back_places: None,
                 moved: life.moved,
                 flip_flops: life.flip_flops,
                 recognised: life.recognised,

@@ -154,7 +154,7 @@ pub(crate) use watcher::{
 pub(crate) use worker::Worker;
 
 use crate::config::Paths;
-use crate::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};
+use crate::domain::{FindingId, RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::Decision;
 use crate::reviewers::analyzer;
@@ -219,6 +219,10 @@ pub struct RequestOutcome {
     pub decision: Decision,
     /// Record of the run that answers; for a skipped request, the skipped record.
     pub run: RunRecord,
+    /// Undecided findings that a new review would have judged or raised: the reused result does not show that their places were
+    /// read, or holds its reports back because they are dismissed on its machine. A gate counts them: what is not reviewed is
+    /// not clean.
+    pub unproven: Vec<FindingId>,
 }
 
 /// The result of recovering a run without a worker.

@@ -101,6 +101,7 @@ pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecor
         notes,
         rejected: parts.rejected,
         held_back,
+        held_back_places: None,
         moved: parts.moved,
         flip_flops: parts.flip_flops,
         recognised: parts.recognised,

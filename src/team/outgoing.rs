@@ -12,9 +12,9 @@ use std::rc::Rc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::domain::{
-    Actor, Coverage, Disposition, Finding, FindingCounts, FindingId, FindingStep, Kind, RunEnding, RunLinks, RunRecord,
-    RunReuse, Scope, ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice, content_hash,
-    text::format_count,
+    Actor, Coverage, Disposition, Finding, FindingCounts, FindingId, FindingStep, HeldBackPlace, Kind, RunEnding,
+    RunLinks, RunRecord, RunReuse, Scope, ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice,
+    content_hash, text::format_count,
 };
 use crate::masking::{KnownSecrets, Mask, has_secret_name};
 use crate::team::excluded_names::ExcludedNames;
@@ -141,10 +141,12 @@ impl<'a> OutgoingFilter<'a> {
         match record {
             TeamRecord::Decision(decision) => Some(TeamRecord::Decision(self.clean_decision(decision))),
             TeamRecord::Review(review) => {
-                let SharedReview { machine, person, run, findings, coverage } = *review;
+                let SharedReview { machine, person, run, findings, coverage, held_back_places } = *review;
                 let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
                 let person = self.clean_person(person, &RedactedTerms::default());
-                Some(TeamRecord::Review(Box::new(SharedReview { machine, person, run, findings, coverage })))
+                let held_back_places = self.clean_held_back(held_back_places);
+                let review = SharedReview { machine, person, run, findings, coverage, held_back_places };
+                Some(TeamRecord::Review(Box::new(review)))
             }
             TeamRecord::Patterns(mut patterns) => {
                 patterns.person = self.clean_person(patterns.person, &RedactedTerms::default());
@@ -246,6 +248,15 @@ impl<'a> OutgoingFilter<'a> {
         self.clean_run(&mut run, &terms);
         coverage.incomplete |= run.outcome.coverage.incomplete;
         Some((run, findings, coverage))
+    }
+
+    /// Returns the places of reports that were held back, sorted, each once; `None` if one of them may not be named: a list
+    /// without it would say that nothing was held back there.
+    pub fn clean_held_back(&self, places: Option<Vec<HeldBackPlace>>) -> Option<Vec<HeldBackPlace>> {
+        let mut places = places.filter(|places| places.iter().all(|place| self.may_name(&place.path)))?;
+        places.sort();
+        places.dedup();
+        Some(places)
     }
 
     /// Removes paths that may not be named; returns how many there were.

@@ -178,11 +178,12 @@ fn check_decision(decision: &SharedDecision) -> Result<(), String> {
 }
 
 fn check_review(review: &SharedReview) -> Result<(), String> {
-    let SharedReview { person, run, findings, coverage, .. } = review;
+    let SharedReview { person, run, findings, coverage, held_back_places, .. } = review;
+    let held_back = held_back_places.as_deref().unwrap_or_default();
     check_size("the author", &person.name, MAX_LINE_BYTES)?;
     check_size("the author", &person.email, MAX_LINE_BYTES)?;
     check_run(run)?;
-    if findings.len() > MAX_FINDINGS {
+    if findings.len() > MAX_FINDINGS || held_back.len() > MAX_FINDINGS {
         return Err(format!("it has more than {MAX_FINDINGS} findings"));
     }
     for finding in findings {
@@ -192,7 +193,7 @@ fn check_review(review: &SharedReview) -> Result<(), String> {
     for path in files.map(|file| &file.path).chain(coverage.left_out.iter().map(|file| &file.path)) {
         check_path(path)?;
     }
-    run.subject.changed_paths.iter().try_for_each(|path| check_path(path))
+    held_back.iter().map(|held| &held.path).chain(&run.subject.changed_paths).try_for_each(|path| check_path(path))
 }
 
 fn check_run(run: &RunRecord) -> Result<(), String> {

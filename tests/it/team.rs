@@ -27,6 +27,7 @@ mod packs;
 mod postgres;
 pub mod postgres_server;
 mod received_findings;
+mod reused_reviews;
 mod second_place;
 #[cfg(unix)]
 mod sharing;

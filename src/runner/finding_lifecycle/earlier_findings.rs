@@ -74,19 +74,23 @@ impl FindingSettlement<'_> {
         self.view.run_index(self.run.run_id.as_str())
     }
 
+    /// Returns true if the run at an index was there before the code that this run shows.
+    fn is_earlier(&self, index: usize, own: usize) -> bool {
+        if self.is_answer { index != own } else { index > own }
+    }
+
     /// Returns the index of the latest earlier run that located every finding of the branch.
     fn find_follower(&self) -> Option<usize> {
         let own = self.own_index()?;
         let mine = self.sight();
-        ((own + 1)..self.view.run_count()).find(|&index| {
+        (0..self.view.run_count()).filter(|&index| self.is_earlier(index, own)).find(|&index| {
             let row = self.view.run(index);
             let whole = row.status == RunStatus::Completed && row.error_class.is_empty() && !row.incomplete;
             whole
                 && row.branch == mine.branch
                 && row.worktree == mine.worktree
                 && sight_from_row(&row).layer() >= mine.layer().max(SnapshotLayer::Head)
-                // A member has located nothing: its panel does.
-                && !self.is_member_row(row.id)
+                && self.has_located_findings(row.id)
         })
     }
 
@@ -136,7 +140,7 @@ impl FindingSettlement<'_> {
     pub(super) fn find_related(&self, wanted: impl Fn(&FindingRow<'_>, usize) -> bool) -> Vec<EarlierCandidate> {
         let Some(own) = self.own_index() else { return Vec::new() };
         let mut reaches: HashMap<usize, Option<RunAuthority>> = HashMap::new();
-        let is_over = |index: usize| index > own && self.view.run(index).status.is_terminal();
+        let is_over = |index: usize| self.is_earlier(index, own) && self.view.run(index).status.is_terminal();
         let mut candidates = Vec::new();
         for index in 0..self.view.finding_count() {
             let row = self.view.finding(index);

@@ -8,11 +8,13 @@
 //!   the dispositions of the first time are already stored for the same snapshot.
 
 mod earlier_findings;
+mod held_back_reports;
 mod hold_back;
 mod panel_part;
 mod places_to_judge;
 mod recheck;
 mod settle_request;
+mod settle_silence;
 mod snapshot_files;
 
 use std::collections::{HashMap, HashSet};
@@ -56,6 +58,8 @@ struct FindingSettlement<'a> {
     status: RunStatus,
     extent: ReviewExtent,
     panel: PanelPart,
+    /// True if the run answers a later request about the same code: then all other runs that have ended are earlier ones.
+    is_answer: bool,
 }
 
 /// The part of a run in a panel, as far as it settles findings.
@@ -145,7 +149,7 @@ impl<'a> FindingSettlement<'a> {
     ) -> Result<Self, RunnerError> {
         let (view, scope) = (services.store.view()?, run.subject.scope.to_string());
         let panel = PanelPart::find(services, run, &view)?;
-        Ok(Self { services, run, view, scope, status, extent, panel })
+        Ok(Self { services, run, view, scope, status, extent, panel, is_answer: false })
     }
 
     fn settle(&self, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {

@@ -33,7 +33,16 @@ impl PanelPart {
         for member in &panel.members {
             let record = services.store.run(&member.run_id)?;
             let is_whole = |record: &RunRecord| record.status == RunStatus::Completed && !record.is_incomplete();
-            let focus = record.filter(is_whole).map(|record| record.reviewed_by.focus);
+            // Where a review of another machine holds a report back, it is not silent.
+            let is_told = |record: &RunRecord| {
+                let held_back = || {
+                    let output = services.store.output(&record.run_id).ok().flatten()?;
+                    services.list_held_back(record, &output).ok()
+                };
+                record.team.is_none() || held_back().is_some_and(|held_back| held_back.is_whole())
+            };
+            let focus =
+                record.filter(|record| is_whole(record) && is_told(record)).map(|record| record.reviewed_by.focus);
             silent.extend(focus.map(|focus| (member.reviewer.clone(), focus)));
         }
         Ok(Self { silent, ..Self::default() })
@@ -124,10 +133,11 @@ impl FindingSettlement<'_> {
         names
     }
 
-    /// Returns true for the run of a panel's member.
-    pub(super) fn is_member_row(&self, run: &str) -> bool {
+    /// Returns true if a whole review has located the known findings of this machine. A member leaves that to its panel, and a
+    /// review of another machine did not know them.
+    pub(super) fn has_located_findings(&self, run: &str) -> bool {
         let record = run.parse::<RunId>().ok().and_then(|id| self.services.store.run(&id).ok().flatten());
-        record.is_some_and(|record| self.services.find_panel_of(&record).is_some())
+        record.is_none_or(|record| record.team.is_none() && self.services.find_panel_of(&record).is_none())
     }
 
     /// Gives reports whose problem a panel listed under another id that id, unless the run reports that one, too.

@@ -1,58 +1,77 @@
-//! Updates findings after a request that starts no new review. Such a request is evidence, too: reported code may be
-//! back, and files may be deleted.
+//! Updates findings after a request that starts no new review. Such a request is evidence, too: a result that answers it is about
+//! the code as it is now, reported code may be back, and files may be deleted.
 
 use std::collections::HashSet;
 
 use super::FindingSettlement;
 use super::earlier_findings::sight_from_run;
-use crate::domain::{Coverage, FindingCounts, OmissionReason, RunRecord, RunStatus};
+use super::settle_silence::build_outcome;
+use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
 use crate::git::Snapshot;
-use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation, SnapshotView};
-use crate::review::ReviewOutcome;
+use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
 use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError};
 
 impl FindingLifecycle<'_> {
-    /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
-    pub(in crate::runner) fn settle_answered_request(&self, requested: &RequestOutcome, snapshot: &Snapshot) {
+    /// Applies the outcome of a request to findings. Returns the undecided findings of which a reused result does not show that
+    /// their places were read, see [`RequestOutcome::unproven`]. A failure is only logged, because it must not fail the request.
+    pub(in crate::runner) fn settle_answered_request(
+        &self,
+        requested: &RequestOutcome,
+        snapshot: &Snapshot,
+    ) -> Vec<FindingId> {
         let run = &requested.run;
         let settled = match requested.decision.action {
-            ReviewAction::Reuse { .. } => {
-                let scope = snapshot.scope.to_string();
-                let sight = SnapshotView {
-                    scope: &scope,
-                    branch: &snapshot.branch,
-                    worktree: &run.subject.worktree,
-                    head: &snapshot.head_commit,
-                    snapshot: &snapshot.snapshot_commit,
-                };
-                self.restore_reported(run, &sight)
-            }
-            ReviewAction::Skip => self.settle_deletions(requested, snapshot),
-            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => Ok(()),
+            ReviewAction::Reuse { .. } => self.settle_answer(&RunRecord {
+                subject: ReviewSubject {
+                    branch: snapshot.branch.clone(),
+                    worktree: snapshot.worktree.to_string_lossy().into_owned(),
+                    base_commit: snapshot.base_commit.clone(),
+                    snapshot_commit: snapshot.snapshot_commit.clone(),
+                    head_commit: snapshot.head_commit.clone(),
+                    scope: snapshot.scope.clone(),
+                    ..run.subject.clone()
+                },
+                ..run.clone()
+            }),
+            ReviewAction::Skip => self.settle_deletions(requested, snapshot).map(|()| Vec::new()),
+            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => Ok(Vec::new()),
         };
-        if let Err(error) = settled {
+        settled.unwrap_or_else(|error| {
             tracing::warn!(run = %run.run_id, %error, "the findings of a request are not settled");
-        }
+            Vec::new()
+        })
     }
 
-    /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`. A failure is only
-    /// logged, because it must not fail the run.
-    pub(in crate::runner) fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) {
-        let scope = own.subject.scope.to_string();
-        if let Err(error) = self.restore_reported(adopted, &sight_from_run(own, &scope)) {
+    /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`; a second time changes
+    /// nothing. Returns the same as for a reused result. A failure is only logged, because it must not fail the run.
+    pub fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) -> Vec<FindingId> {
+        let answer = RunRecord { subject: own.subject.clone(), ..adopted.clone() };
+        self.settle_answer(&answer).unwrap_or_else(|error| {
             tracing::warn!(run = %adopted.run_id, %error, "the findings of an adopted result are not settled");
-        }
+            Vec::new()
+        })
     }
 
-    /// Restores the findings of a run whose result answers a request about the code of `sight`: the code is what that run
-    /// reviewed, so its reports apply again, whatever a review of other code saw in between. Claims made since then are not
-    /// judged, because no review has checked them.
-    fn restore_reported(&self, run: &RunRecord, sight: &SnapshotView<'_>) -> Result<(), RunnerError> {
-        let Some(output) =
-            self.services.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past)
-        else {
-            return Ok(());
-        };
+    /// Applies the result of a run that answers a request. The subject of `run` is the code of the request: that code is what the
+    /// run has read, whatever a review of other code saw in between.
+    fn settle_answer(&self, run: &RunRecord) -> Result<Vec<FindingId>, RunnerError> {
+        let scope = run.subject.scope.to_string();
+        // A review of old code is no evidence.
+        if sight_from_run(run, &scope).layer() == policy::SnapshotLayer::Past {
+            return Ok(Vec::new());
+        }
+        let Some(output) = self.services.store.output(&run.run_id)? else { return Ok(Vec::new()) };
+        self.restore_reported(run, &output)?;
+        let whole = run.status == RunStatus::Completed
+            && run.ending.error_class.is_none()
+            && output.damage.is_none()
+            && !output.coverage.is_incomplete();
+        let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
+        FindingSettlement::for_answer(self.services, run, extent)?.settle_silence(output)
+    }
+
+    /// Restores the findings that the result reports. Claims made since then are not judged, because no review has checked them.
+    fn restore_reported(&self, run: &RunRecord, output: &RunOutput) -> Result<(), RunnerError> {
         let about: HashSet<&str> = super::finding_ids(&output.findings).collect();
         let said = self.services.store.latest_dispositions(&about)?;
         let mut dispositions = Vec::new();
@@ -81,20 +100,8 @@ impl FindingLifecycle<'_> {
         if !deletes || run.subject.snapshot_commit != snapshot.snapshot_commit {
             return Ok(());
         }
-        let mut nothing = ReviewOutcome {
-            status: RunStatus::Completed,
-            findings: Vec::new(),
-            unraised: Vec::new(),
-            counts: FindingCounts::default(),
-            coverage: Coverage { left_out: left_out.clone(), ..Coverage::default() },
-            summary: String::new(),
-            notes: Vec::new(),
-            rejected: Vec::new(),
-            failure: None,
-            cancel: None,
-            budget_stop: None,
-            spent: Default::default(),
-        };
+        let coverage = Coverage { left_out: left_out.clone(), ..Coverage::default() };
+        let mut nothing = build_outcome(Vec::new(), Vec::new(), coverage);
         FindingSettlement::new(self.services, run, RunStatus::Completed, ReviewExtent::Whole)?.settle(&mut nothing)?;
         Ok(())
     }

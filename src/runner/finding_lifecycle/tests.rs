@@ -1,5 +1,7 @@
 //! Settles runs of non-deterministic reviewers in a real repository and store.
 
+mod answers;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -8,6 +10,7 @@ use crate::domain::{
     Actor, Confidence, Coverage, FileCoverage, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity, Suggestion,
     SuppressionReason, Time, TriageAction, Voice,
 };
+use crate::git::Snapshot;
 use crate::review::summarize_run;
 use crate::runner::fixture::RunnerFixture;
 
@@ -56,33 +59,14 @@ impl LifecycleFixture {
     /// Does the same as [`LifecycleFixture::run`] for a run of a source.
     fn run_from(&self, source: Source, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
         let Services { repo, store, .. } = &self.services;
-        let triage_bytes = store.triage_bytes().expect("a length");
-        let snapshot =
-            repo.take_snapshot(&crate::domain::Scope::Worktree, &self.services.filter()).expect("a snapshot");
+        let snapshot = self.take_snapshot();
         let run_id = self.services.ambient.new_run_id();
         repo.keep_snapshot(&run_id, &snapshot.snapshot_commit).expect("kept");
-        let now = self.services.ambient.now();
-        let record: RunRecord = serde_json::from_value(serde_json::json!({
-            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": source,
-            "scope": "worktree", "reviewer": reviewer, "model": "m", "branch": snapshot.branch, "attempt": 1,
-            "worktree": snapshot.worktree, "base_commit": snapshot.base_commit, "head_commit": snapshot.head_commit,
-            "snapshot_commit": snapshot.snapshot_commit, "triage_bytes": triage_bytes,
-        }))
-        .expect("a record");
+        let record = self.draft(&run_id, &snapshot, source, reviewer);
         store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
         let findings: Vec<Finding> = reports.iter().map(|report| self.finding(&run_id, report)).collect();
-        let files: Vec<FileCoverage> = snapshot
-            .change
-            .files
-            .iter()
-            .map(|file| FileCoverage {
-                keys: Vec::new(),
-                path: file.path.clone(),
-                hunks: file.hunks.iter().map(|h| h.new_range()).collect(),
-            })
-            .collect();
         let counts = FindingCounts::from_findings(&findings);
-        let coverage = Coverage { files_total: 1, files_covered: 1, files, ..Coverage::default() };
+        let coverage = cover_all(&snapshot);
         let mut outcome = ReviewOutcome {
             status,
             summary: summarize_run(status, &counts, &coverage),
@@ -99,6 +83,24 @@ impl LifecycleFixture {
         };
         self.services.closer().conclude_run(&run_id, &mut outcome, PhaseTimings::default()).expect("concluded");
         store.output(&run_id).expect("readable").expect("an output")
+    }
+
+    fn take_snapshot(&self) -> Snapshot {
+        let Services { repo, .. } = &self.services;
+        repo.take_snapshot(&crate::domain::Scope::Worktree, &self.services.filter()).expect("a snapshot")
+    }
+
+    /// Returns the record of a run over a snapshot that is at work.
+    fn draft(&self, run_id: &RunId, snapshot: &Snapshot, source: Source, reviewer: &str) -> RunRecord {
+        let now = self.services.ambient.now();
+        let triage_bytes = self.services.store.triage_bytes().expect("a length");
+        serde_json::from_value(serde_json::json!({
+            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": source,
+            "scope": "worktree", "reviewer": reviewer, "model": "m", "branch": snapshot.branch, "attempt": 1,
+            "worktree": snapshot.worktree, "base_commit": snapshot.base_commit, "head_commit": snapshot.head_commit,
+            "snapshot_commit": snapshot.snapshot_commit, "triage_bytes": triage_bytes,
+        }))
+        .expect("a record")
     }
 
     fn finding(&self, run: &RunId, report: &ReportFixture<'_>) -> Finding {
@@ -173,6 +175,16 @@ impl LifecycleFixture {
     fn status(&self, id: &FindingId) -> FindingStatus {
         self.services.store.status(id).expect("readable")
     }
+}
+
+/// Returns the coverage of a review that has read the whole change.
+fn cover_all(snapshot: &Snapshot) -> Coverage {
+    let files = snapshot.change.files.iter().map(|file| FileCoverage {
+        keys: Vec::new(),
+        path: file.path.clone(),
+        hunks: file.hunks.iter().map(|h| h.new_range()).collect(),
+    });
+    Coverage { files_total: 1, files_covered: 1, files: files.collect(), ..Coverage::default() }
 }
 
 fn titles(findings: &[Finding]) -> Vec<&str> {

@@ -51,10 +51,10 @@ impl Launcher<'_> {
             Some(_) => self.services.reviewers().find_unpriced_of_panel(panel)?,
             None => UnpricedReviewers::default(),
         };
-        let (requested, view) = self.try_until_requested(|locked, earlier| {
+        let (mut requested, view) = self.try_until_requested(|locked, earlier| {
             self.decide_panel(locked, input, (panel, &members, &unpriced), earlier)
         })?;
-        self.services.findings().settle_answered_request(&requested, input.snapshot);
+        requested.unproven = self.services.findings().settle_answered_request(&requested, input.snapshot);
         self.settle_needless_of_view(&view);
         // The view is older than the members.
         if let Err(error) = self.start_pending() {
@@ -118,7 +118,7 @@ impl Launcher<'_> {
         }
         self.check_member_keys(&decided)?;
         let members = decided.into_iter().zip(members).map(|((input, judged), member)| {
-            let RequestOutcome { decision, run } = self.record_decision(locked, &input, judged)?;
+            let RequestOutcome { decision, run, .. } = self.record_decision(locked, &input, judged)?;
             Ok(PanelMember {
                 reviewer: member.reviewer.clone(),
                 run_id: run.run_id,

@@ -136,9 +136,9 @@ impl Launcher<'_> {
         if let Some(panel) = self.services.reviewers().find_panel(&identity.reviewer)? {
             return self.request_panel(&input, &panel);
         }
-        let (requested, view) =
+        let (mut requested, view) =
             self.try_until_requested(|locked, earlier| self.decide_under_lock(locked, &input, earlier))?;
-        self.services.findings().settle_answered_request(&requested, &snapshot);
+        requested.unproven = self.services.findings().settle_answered_request(&requested, &snapshot);
         // After the decision, because a review of a rewritten commit may have been adopted by the request.
         self.settle_needless_of_view(&view);
         // Also if this request needs no worker, because an earlier run may still need one.

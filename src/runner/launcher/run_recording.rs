@@ -48,7 +48,7 @@ impl Launcher<'_> {
         if matches!(decision.action, ReviewAction::Reuse { .. }) {
             self.mark_replaced_runs(locked, &run.run_id)?;
         }
-        Ok(RequestOutcome { decision, run })
+        Ok(RequestOutcome { decision, run, unproven: Vec::new() })
     }
 
     /// Appends the new run's record. Keeps the snapshot first, so that no reader finds a run without a snapshot.

@@ -257,8 +257,9 @@ fn build_review(
     if output.damage.is_some() || record.links.member_of.is_some() {
         return Ok(None);
     }
+    let held_back = services.list_held_back(&record, &output)?;
     let is_muted_here = |held: &SuppressedReport| held.because != SuppressionReason::Dismissed;
-    let is_partial = output.held_back.iter().any(is_muted_here);
+    let is_partial = held_back.reports.iter().any(is_muted_here);
     let mut coverage = output.coverage;
     if is_partial {
         // Others have not muted these kinds, so the review is not the one that they would get.
@@ -271,7 +272,9 @@ fn build_review(
         make_partial(&mut run);
     }
     run.owner = person.label().to_owned();
-    let review = SharedReview { machine: team.machine.clone(), person: person.clone(), run, findings, coverage };
+    let held_back_places = filter.clean_held_back(held_back.into_places());
+    let (machine, person) = (team.machine.clone(), person.clone());
+    let review = SharedReview { machine, person, run, findings, coverage, held_back_places };
     Ok(Some(TeamRecord::Review(Box::new(review))))
 }
 

@@ -198,7 +198,7 @@ impl TeamSync<'_> {
 
     /// Builds the result of a run from its record. Code that did not travel is taken from the repository where it is the same.
     fn build_output(&self, review: SharedReview) -> (RunOutput, RunOrigin) {
-        let SharedReview { machine, person, mut run, mut findings, coverage } = review;
+        let SharedReview { machine, person, mut run, mut findings, coverage, held_back_places } = review;
         detach_from_machine(&mut run);
         bound_figures(&mut run);
         run.outcome.finding_counts = FindingCounts::from_findings(&findings);
@@ -217,6 +217,7 @@ impl TeamSync<'_> {
         output.run.outcome.coverage.carried.clear();
         output.run.outcome.coverage.left_out.clear();
         (output.findings, output.coverage) = (findings, coverage);
+        output.held_back_places = held_back_places;
         output.notes.push(format!("reviewed on {machine} by {said}"));
         (output, RunOrigin { machine, person })
     }

@@ -1,0 +1,103 @@
+//! Collects the reports that a review has held back. A place with such a report is not a place about which the review is silent.
+
+use std::collections::HashSet;
+
+use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport};
+use crate::runner::Services;
+use crate::store::StoreError;
+
+/// Reports that a run and, if it is that of a panel, its members have held back.
+#[derive(Debug, Default)]
+pub(in crate::runner) struct HeldBackReports {
+    /// Reports of this machine.
+    pub reports: Vec<SuppressedReport>,
+    /// Places of reports of other machines, whose words stayed there.
+    elsewhere: Vec<HeldBackPlace>,
+    /// True if there may be more, because a record does not say so or is damaged.
+    is_incomplete: bool,
+}
+
+impl HeldBackReports {
+    fn add(&mut self, run: &RunRecord, output: &RunOutput) {
+        self.is_incomplete |= output.damage.is_some();
+        self.reports.extend(output.held_back.iter().cloned());
+        match &output.held_back_places {
+            Some(places) => self.elsewhere.extend(places.iter().cloned()),
+            None => self.is_incomplete |= run.team.is_some(),
+        }
+    }
+
+    /// Returns true if a report that is not among [`HeldBackReports::reports`] may be about code of this file.
+    pub(super) fn may_hide(&self, path: &str) -> bool {
+        self.is_incomplete || self.elsewhere.iter().any(|place| place.path == path)
+    }
+
+    /// Returns true if there is no report that [`HeldBackReports::reports`] lacks.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.is_incomplete && self.elsewhere.is_empty()
+    }
+
+    /// Returns the findings of other machines' reports.
+    pub(super) fn elsewhere_ids(&self) -> HashSet<&FindingId> {
+        self.elsewhere.iter().map(|place| &place.finding_id).collect()
+    }
+
+    /// Returns the places of all reports; `None` if there may be more.
+    pub(in crate::runner) fn into_places(self) -> Option<Vec<HeldBackPlace>> {
+        let own = self
+            .reports
+            .into_iter()
+            .map(|held| HeldBackPlace { finding_id: held.finding.finding_id, path: held.finding.repo_relative_path });
+        (!self.is_incomplete).then(|| own.chain(self.elsewhere).collect())
+    }
+}
+
+impl Services {
+    /// Returns the reports that a run with this output has held back.
+    pub(in crate::runner) fn list_held_back(
+        &self,
+        run: &RunRecord,
+        output: &RunOutput,
+    ) -> Result<HeldBackReports, StoreError> {
+        let mut held_back = HeldBackReports::default();
+        held_back.add(run, output);
+        for member in run.links.panel.iter().flat_map(|panel| &panel.members) {
+            match (self.store.run(&member.run_id)?, self.store.output(&member.run_id)?) {
+                (Some(run), Some(output)) => held_back.add(&run, &output),
+                _ => held_back.is_incomplete = true,
+            }
+        }
+        Ok(held_back)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{MachineName, RunOrigin, TeamPerson};
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_record_that_does_not_say_what_it_holds_back_may_hide_a_report_everywhere() {
+        let fixture = RunnerFixture::new();
+        let mut run = fixture.record(&fixture.record_working_run(|_| ()));
+        let place = |path: &str| HeldBackPlace {
+            finding_id: FindingId::from_parts("CORRECTNESS", path, "x", 0),
+            path: path.to_owned(),
+        };
+        let machine: MachineName = "ada-1".parse().expect("a name");
+        let ada = RunOrigin { machine, person: TeamPerson::default() };
+        for (team, places, hides) in [
+            (None, None, [false, false]),
+            (Some(ada.clone()), None, [true, true]),
+            (Some(ada.clone()), Some(vec![]), [false, false]),
+            (Some(ada), Some(vec![place("a.py")]), [true, false]),
+        ] {
+            run.team = team;
+            let output = RunOutput { held_back_places: places.clone(), ..RunOutput::new(run.clone()) };
+            let held_back = fixture.services.list_held_back(&run, &output).expect("readable");
+            assert_eq!(["a.py", "b.py"].map(|path| held_back.may_hide(path)), hides, "{places:?}");
+            assert_eq!(held_back.is_whole(), hides == [false, false], "{places:?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Settles the findings about which a completed review is silent, when the review answers another request: one of another machine,
+//! or an earlier one of the same code.
+//!
+//! - The code of the request is what the review has read, so its silence counts as that of a new review would: where it covered
+//!   the place, and its reviewer is one that reported the finding.
+//! - The order of the runs says nothing here: the code may be back, and clocks of machines differ.
+//! - A result is immutable. So the new places of findings that have moved are not recorded; the next review finds them.
+//! - A finding that a review of the change would have judged stays as it is where the result does not show that its place was read.
+//!   It is returned, so that a gate does not take the result for clean.
+
+use std::collections::{HashMap, HashSet};
+
+use super::earlier_findings::EarlierFinding;
+use super::held_back_reports::HeldBackReports;
+use super::{FindingSettlement, PanelPart, RunCoverage};
+use crate::domain::{Coverage, Finding, FindingCounts, FindingId, LineRange, RunOutput, RunRecord, RunStatus};
+use crate::policy::anchor::AnchorLocation;
+use crate::policy::{DETERMINISTIC_REVIEWER, FindingState, ReviewExtent, ReviewObservation, SilentRun};
+use crate::review::ReviewOutcome;
+use crate::runner::{RunnerError, Services};
+
+impl<'a> FindingSettlement<'a> {
+    /// Settles for a request that `run` answers. The subject of `run` is the code of the request.
+    pub(super) fn for_answer(
+        services: &'a Services,
+        run: &'a RunRecord,
+        extent: ReviewExtent,
+    ) -> Result<Self, RunnerError> {
+        let mut settlement = Self::new(services, run, run.status, extent)?;
+        // The result of a member answers without its panel.
+        if settlement.panel.is_member {
+            settlement.panel = PanelPart::default();
+        }
+        settlement.is_answer = true;
+        Ok(settlement)
+    }
+
+    /// Stores what the silence of the result says. Returns the undecided findings whose places it does not show to be read, and
+    /// those that another machine has reported and holds back.
+    pub(super) fn settle_silence(&self, output: RunOutput) -> Result<Vec<FindingId>, RunnerError> {
+        let held_back = self.services.list_held_back(self.run, &output)?;
+        let unraised = held_back.reports.iter().map(|held| held.finding.clone()).collect();
+        let mut outcome = build_outcome(output.findings, unraised, output.coverage);
+        outcome.status = self.status;
+        let Some(mut ground) = self.open_snapshot_files() else { return Ok(Vec::new()) };
+        let candidates = self.find_candidates(&ground, &outcome);
+        let about: HashSet<&str> = candidates.iter().map(|candidate| self.candidate_id(candidate)).collect();
+        let said = self.services.store.latest_dispositions(&about)?;
+        let known: Vec<EarlierFinding> =
+            candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, &mut ground)).collect();
+        self.recognise(&mut ground, &known, &mut outcome.findings);
+        self.recognise(&mut ground, &known, &mut outcome.unraised);
+        let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
+        let (seen, reported): (HashSet<&FindingId>, _) = (seen.collect(), held_back.elsewhere_ids());
+        let coverage = RunCoverage::from_outcome(&outcome, &self.run.reviewed_by.name);
+        let mut recheck = None;
+        let mut change: Option<Option<RunCoverage>> = None;
+        let (mut dispositions, mut unproven) = (Vec::new(), Vec::new());
+        for known in known.iter().filter(|known| !seen.contains(&known.id)) {
+            if reported.contains(&known.id) {
+                // It is dismissed on the other machine alone.
+                unproven.extend(is_undecided(known).then(|| known.id.clone()));
+                continue;
+            }
+            let is_hidden = self.may_be_hidden(known, &held_back);
+            let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck);
+            match observed {
+                Some(observed) if observed != ReviewObservation::NotRaised || !is_hidden => {
+                    dispositions.extend(self.judge(&known.id, known.present, observed, &said));
+                }
+                _ => {
+                    let is_read = !is_hidden && coverage.has_covered(&known.path, &known.stand);
+                    if !is_read && self.would_settle(known) {
+                        let change = change.get_or_insert_with(|| self.read_change());
+                        let is_in_change = |change: &RunCoverage| change.has_covered(&known.path, &known.stand);
+                        if change.as_ref().is_none_or(is_in_change) {
+                            unproven.push(known.id.clone());
+                        }
+                    }
+                }
+            }
+        }
+        self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
+        Ok(unproven)
+    }
+
+    /// Returns true if the review may have reported the finding, and held the report back on another machine. The built-in reviewer
+    /// is asked again, so nothing is hidden from it.
+    fn may_be_hidden(&self, known: &EarlierFinding, held_back: &HeldBackReports) -> bool {
+        let path = known.stand.place().map_or(known.path.as_str(), |(path, _)| path);
+        self.run.reviewed_by.name != DETERMINISTIC_REVIEWER && held_back.may_hide(path)
+    }
+
+    /// Returns true if a review that covers the place would confirm by its silence that an undecided finding is fixed.
+    fn would_settle(&self, known: &EarlierFinding) -> bool {
+        let is_changed = matches!(known.stand, AnchorLocation::Changed { .. });
+        if !is_undecided(known) || !is_changed || known.reach.is_none() {
+            return false;
+        }
+        let name = &self.run.reviewed_by.name;
+        // The record of another machine does not name the members of a panel; the settings do.
+        let panel = self.services.reviewers().find_panel(name).ok().flatten();
+        let reviewers = panel.map_or_else(|| vec![name.clone()], |panel| panel.reviewers);
+        let (status, extent) = (self.status, self.extent);
+        reviewers.iter().any(|reviewer| known.is_fixed_by(&SilentRun { reviewer, status, extent }))
+    }
+
+    /// Returns the code of the request's change as if it was covered; `None` if it cannot be read.
+    fn read_change(&self) -> Option<RunCoverage> {
+        let (base, snapshot) = (&self.run.subject.base_commit, &self.run.subject.snapshot_commit);
+        let change = self.services.repo.compute_changeset(base, snapshot, &self.services.filter()).ok()?;
+        let mut hunks: HashMap<String, Vec<LineRange>> = HashMap::new();
+        for file in &change.files {
+            hunks.entry(file.path.clone()).or_default().extend(file.hunks.iter().map(|hunk| hunk.new_range()));
+        }
+        Some(RunCoverage { hunks, carried: HashMap::new(), deleted: HashSet::new() })
+    }
+}
+
+fn is_undecided(known: &EarlierFinding) -> bool {
+    matches!(known.present, FindingState::Open | FindingState::Unresolved)
+}
+
+/// Builds the outcome of a completed review from its lists.
+pub(super) fn build_outcome(findings: Vec<Finding>, unraised: Vec<Finding>, coverage: Coverage) -> ReviewOutcome {
+    ReviewOutcome {
+        status: RunStatus::Completed,
+        findings,
+        unraised,
+        counts: FindingCounts::default(),
+        coverage,
+        summary: String::new(),
+        notes: Vec::new(),
+        rejected: Vec::new(),
+        failure: None,
+        cancel: None,
+        budget_stop: None,
+        spent: Default::default(),
+    }
+}

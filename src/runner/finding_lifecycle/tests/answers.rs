@@ -1,0 +1,99 @@
+//! Settles results that answer another request: those of another machine, and those of code that is back.
+
+use super::*;
+use crate::domain::{HeldBackPlace, MachineName, RunOrigin, TeamPerson};
+
+impl LifecycleFixture {
+    /// Records a silent review of the working tree that another machine has made, and takes it as the answer to a request here.
+    fn take_from_team(
+        &self,
+        run_id: &RunId,
+        reviewer: &str,
+        coverage: Coverage,
+        held_back_places: Option<Vec<HeldBackPlace>>,
+    ) -> Vec<FindingId> {
+        let snapshot = self.take_snapshot();
+        let mut record = self.draft(run_id, &snapshot, Source::Cli, reviewer);
+        record.status = RunStatus::Completed;
+        let output = RunOutput { coverage, held_back_places, ..RunOutput::new(record) };
+        let machine: MachineName = "ada-1".parse().expect("a name");
+        let origin = RunOrigin { machine, person: TeamPerson::default() };
+        self.services.store.import_team_runs(vec![(output, origin)], &[]).expect("imported");
+        self.answer_with(run_id)
+    }
+
+    /// Lets a stored run answer a request about the working tree.
+    fn answer_with(&self, run_id: &RunId) -> Vec<FindingId> {
+        let (services, snapshot) = (&self.services, self.take_snapshot());
+        let own = self.draft(&services.ambient.new_run_id(), &snapshot, Source::Cli, "any");
+        let answer = services.store.run(run_id).expect("readable").expect("the run");
+        services.findings().settle_adopted_result(&own, &answer)
+    }
+}
+
+#[test]
+fn a_review_of_another_machine_settles_what_it_shows_to_be_read_and_names_the_rest() {
+    let place = |path: &str| HeldBackPlace {
+        finding_id: FindingId::from_parts("CORRECTNESS", path, "other", 0),
+        path: path.to_owned(),
+    };
+    let fixed = BODY.replace("result = 0", "result = 1 - 1");
+    let fixed = fixed.as_str();
+    let (open, addressed) = (FindingStatus::Open, FindingStatus::Addressed);
+    for (case, text, reviewer, is_read, held_back, expected) in [
+        ("it has read the place", fixed, "opus", true, Some(vec![]), (addressed, false)),
+        ("another reviewer", fixed, "haiku", true, Some(vec![]), (open, false)),
+        ("a record of an older version", fixed, "opus", true, None, (open, true)),
+        ("a report is held back in the file", fixed, "opus", true, Some(vec![place("a.py")]), (open, true)),
+        ("a report is held back elsewhere", fixed, "opus", true, Some(vec![place("b.py")]), (addressed, false)),
+        ("it does not say that it has read the place", fixed, "opus", false, Some(vec![]), (open, true)),
+        ("the code is as it was", BODY, "opus", true, Some(vec![]), (open, false)),
+    ] {
+        let bench = LifecycleFixture::new();
+        // The clock of the other machine is behind.
+        let theirs = bench.services.ambient.new_run_id();
+        bench.write(BODY);
+        let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+        let id = first.findings[0].finding_id.clone();
+        bench.write(text);
+        let coverage = if is_read { cover_all(&bench.take_snapshot()) } else { Coverage::default() };
+        let unproven = bench.take_from_team(&theirs, reviewer, coverage, held_back);
+        assert_eq!((bench.status(&id), unproven == [id.clone()]), expected, "{case}");
+        let length = bench.services.store.triage_bytes().expect("a length");
+        assert_eq!((bench.answer_with(&theirs), bench.status(&id)), (unproven, expected.0), "{case}: the second time");
+        assert_eq!(bench.services.store.triage_bytes().expect("a length"), length, "{case}: the second time");
+    }
+}
+
+#[test]
+fn a_finding_that_is_dismissed_elsewhere_alone_still_stands_here() {
+    let bench = LifecycleFixture::new();
+    let theirs = bench.services.ambient.new_run_id();
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+    let id = first.findings[0].finding_id.clone();
+    bench.write(&BODY.replace("result = 0", "result = 1 - 1"));
+    let held_back = HeldBackPlace { finding_id: id.clone(), path: "renamed.py".to_owned() };
+    let unproven = bench.take_from_team(&theirs, "opus", cover_all(&bench.take_snapshot()), Some(vec![held_back]));
+    assert_eq!((bench.status(&id), unproven), (FindingStatus::Open, vec![id]));
+}
+
+#[test]
+fn code_that_is_fixed_again_is_settled_by_the_review_that_has_read_the_fix() {
+    let bench = LifecycleFixture::new();
+    let fixed = BODY.replace("result = 0", "result = 1 - 1");
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+    let id = first.findings[0].finding_id.clone();
+    bench.write(&fixed);
+    let second = bench.run("opus", RunStatus::Completed, &[]);
+    for (text, run, expected) in [
+        (BODY, &first.run.run_id, FindingStatus::Unresolved),
+        (fixed.as_str(), &second.run.run_id, FindingStatus::Addressed),
+        (BODY, &first.run.run_id, FindingStatus::Unresolved),
+        (fixed.as_str(), &second.run.run_id, FindingStatus::Addressed),
+    ] {
+        bench.write(text);
+        assert_eq!((bench.answer_with(run), bench.status(&id)), (vec![], expected), "{text}");
+    }
+}
