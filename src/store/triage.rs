@@ -217,7 +217,8 @@ impl Store {
         self.with_lock(|_| {
             let (decisions, snoozes, ratings) = (self.triage_log()?, self.snooze_log()?, self.rating_log()?);
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
-            let team = self.team_membership()?;
+            // Whoever has left the team takes back nothing there: no exchange would tell the other machine.
+            let team = self.active_membership()?;
             let elsewhere = team.as_ref().zip(email.filter(|email| !email.is_empty()));
             // If the file is damaged, no machine is forgotten.
             let forgotten = match elsewhere {

@@ -57,3 +57,26 @@ fn an_undo_elsewhere_leaves_what_others_decided() {
         assert_eq!(status(machine, &found[0]), "addressed", "Bob's decision stands");
     }
 }
+
+#[test]
+fn who_has_left_the_team_undoes_only_what_was_decided_here() {
+    let team = Team::new();
+    let (desk, laptop) = (team.member("Ada"), team.machine("Ada"));
+    join(&laptop, "ada-2");
+    let found = ids(&review(&desk));
+    sync(&desk);
+    sync(&laptop);
+    run(&laptop, &["triage", &found[0], "addressed"], DONE);
+    run(&desk, &["triage", &found[1], "dismissed", "--reason", "intended"], DONE);
+    sync(&desk);
+    sync(&laptop);
+    run(&laptop, &["team", "leave"], DONE);
+    let said = run(&laptop, &["undo"], DONE);
+    assert!(said.contains(&found[0]) && !said.contains(&found[1]), "{said}");
+    assert_eq!(run(&laptop, &["undo"], DONE), "nothing to take back\n");
+    assert_eq!((status(&laptop, &found[0]), status(&laptop, &found[1])), ("open".into(), "dismissed".into()));
+    // A member again, both machines count.
+    run(&laptop, &["team", "join"], DONE);
+    let said = run(&laptop, &["undo"], DONE);
+    assert!(said.contains(&found[1]), "{said}");
+}
