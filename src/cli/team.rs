@@ -17,7 +17,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{DisputeSide, OtherTeamPlace, SetAsideEntry, Store, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, OtherTeamPlace, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
@@ -42,7 +42,7 @@ enum TeamAction {
     /// Take part no longer; what was received stays
     Leave,
     /// Use the records of a machine no longer
-    Forget(MachineArgs),
+    Forget(ForgetArgs),
     /// Use the records of a forgotten machine again
     Remember(MachineArgs),
     /// Show or set what the team may spend in a day; only with a database
@@ -82,7 +82,17 @@ struct BudgetArgs {
     format: PlainFormat,
 }
 
-/// Arguments of `team forget` and `team remember`.
+/// Arguments of `team forget`.
+#[derive(Debug, Args)]
+struct ForgetArgs {
+    /// Name of the machine, as `revdeck team` shows it; `ci` for all jobs
+    machine: MachineName,
+    /// Also if nothing of the machine has come yet
+    #[arg(long)]
+    unseen: bool,
+}
+
+/// Arguments of `team remember`.
 #[derive(Debug, Args)]
 struct MachineArgs {
     /// Name of the machine, as `revdeck team` shows it
@@ -108,7 +118,7 @@ pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode,
         TeamAction::Budget(limits) => budget::run(session, limits),
         TeamAction::Join(join) => join_team(session, join),
         TeamAction::Leave => leave_team(&session),
-        TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),
+        TeamAction::Forget(forgotten) => forget(session, forgotten),
         TeamAction::Remember(MachineArgs { machine }) => remember(session, machine),
     }
 }
@@ -245,7 +255,7 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
     Ok(CliExitCode::Done)
 }
 
-fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
+fn forget(session: Session, ForgetArgs { machine, unseen }: &ForgetArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
     let team = services.store.team_membership()?.ok_or(SyncError::NotJoined)?;
     if *machine == team.machine || *machine == team.log {
@@ -254,12 +264,18 @@ fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliErr
         ))
         .hint("`revdeck team leave` takes part no longer"));
     }
-    // A machine of a job has no log of its own.
+    let known = services.team().known_machines()?;
+    // A machine of a job has no log of its own, and jobs come all the time.
+    let is_job = machine.is_ci() || machine.as_str() == MachineName::CI_LOG;
+    if !*unseen && !is_job && !known.contains(machine) {
+        return Err(unknown_machine_error(machine, &known, &team));
+    }
     let forgotten = services.team().forget(machine)?;
-    let mut said = match forgotten.was_known || machine.is_ci() {
-        true => format!("{machine} is forgotten{}what it has said counts no longer\n", look.separator()),
-        false => describe_unknown_machine(machine, &services.store)?,
+    let what = match forgotten.was_known || is_job || known.contains(machine) {
+        true => "what it has said counts no longer",
+        false => "nothing of it has come yet, and nothing will be read",
     };
+    let mut said = format!("{machine} is forgotten{}{what}\n", look.separator());
     if forgotten.changed > 0 {
         let n = format_count(forgotten.changed, "finding");
         said.push_str(&format!("{n} with another status, without its decisions\n"));
@@ -273,25 +289,32 @@ fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliErr
     Ok(CliExitCode::Done)
 }
 
-/// Says that a forgotten machine has sent nothing so far, and names those that have: the name may be mistyped.
-fn describe_unknown_machine(machine: &MachineName, store: &Store) -> Result<String, CliError> {
-    let (progress, elsewhere) = (store.team_progress()?, store.other_team_places()?);
-    let known = progress.logs.keys().chain(elsewhere.iter().flat_map(|other| other.progress.logs.keys()));
-    let known: Vec<&str> = known.map(MachineName::as_str).collect::<BTreeSet<_>>().into_iter().collect();
-    let there_are = match known.is_empty() {
-        true => "no other machine is known yet".to_owned(),
-        false => format!("known are: {}", known.join(", ")),
+/// Refuses a name that no machine has here: it may be mistyped. Names the known machines.
+fn unknown_machine_error(machine: &MachineName, known: &BTreeSet<MachineName>, team: &TeamMembership) -> CliError {
+    let others = known.iter().filter(|name| **name != team.machine && **name != team.log);
+    let names: Vec<&str> = others.map(MachineName::as_str).collect();
+    let there_are = match names.is_empty() {
+        true => "no other machine has sent anything yet".to_owned(),
+        false => format!("known are: {}", names.join(", ")),
     };
-    Ok(format!("{machine} is not known here, and will not be read if it comes; {there_are}\n"))
+    CliError::usage(format!("no machine {machine} is known here")).hint(format!(
+        "{there_are}; `revdeck team forget {machine} --unseen` forgets a machine before its records come"
+    ))
 }
 
 fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
     let (services, _) = session.into_runner();
-    let said = match services.team().remember(machine)? {
-        true => "is read again from the next `revdeck sync` on",
-        false => "was not forgotten",
-    };
-    output::print(&format!("{machine} {said}\n"))?;
+    if !services.team().remember(machine)? {
+        output::print(&format!("{machine} was not forgotten\n"))?;
+        return Ok(CliExitCode::Done);
+    }
+    let mut said = format!("{machine} is read again from the next `revdeck sync` on\n");
+    // Nobody knows what it has there before that place is read.
+    for other in services.store.other_team_places()? {
+        let place = hide_credentials(&sanitize_line(&other.place));
+        said.push_str(&format!("what it has sent to {place} is read by `revdeck sync {place}`\n"));
+    }
+    output::print(&said)?;
     Ok(CliExitCode::Done)
 }
 

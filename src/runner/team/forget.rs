@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::{SyncError, SyncReport, TeamSync, signers};
 use crate::domain::{Disposition, FindingId, FindingStatus, MachineName, RunId, RunStatus, Time};
-use crate::store::{LearningPolicy, Store, StoreError, StoreView};
+use crate::store::{LearningPolicy, Store, StoreError, StoreView, TeamProgress};
 use crate::team::postgres;
 
 /// Maximum number of results that are searched for reports that were held back. The newest ones are.
@@ -32,6 +32,27 @@ pub struct ForgetReport {
 }
 
 impl TeamSync<'_> {
+    /// Returns the machines and logs that have said something here, at whichever place, and those that are forgotten.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub fn known_machines(&self) -> Result<BTreeSet<MachineName>, SyncError> {
+        let store = &self.services.store;
+        let joined = store.team_progress()?;
+        let others: Vec<TeamProgress> = store.other_team_places()?.into_iter().map(|other| other.progress).collect();
+        let mut known: BTreeSet<MachineName> = joined.forgotten.iter().cloned().collect();
+        for progress in others.iter().chain([&joined]) {
+            known.extend(progress.logs.keys().cloned());
+            known.extend(progress.set_aside.iter().map(|entry| entry.segment.log.clone()));
+        }
+        known.extend(store.received_team_logs()?);
+        // What came before this machine was elsewhere is here, too.
+        known.extend(store.triage_log()?.into_iter().filter_map(|line| line.team).map(|origin| origin.id.machine));
+        known.extend(store.latest_records()?.into_iter().filter_map(|run| run.team).map(|origin| origin.machine));
+        Ok(known)
+    }
+
     /// Stops using the records of a log: removes what was received from it, reads it no more, and takes back what followed
     /// from it. Its records at other places count no longer, too.
     ///
@@ -209,9 +230,12 @@ impl RunReports {
                 break;
             }
             let Ok(id) = self.view.run_id(run).parse::<RunId>() else { continue };
-            let held_back = store.output(&id)?.map(|output| output.held_back).unwrap_or_default();
-            for held in &held_back {
+            let Some(output) = store.output(&id)? else { continue };
+            for held in &output.held_back {
                 findings.remove(&held.finding.finding_id);
+            }
+            for place in output.held_back_places.iter().flatten() {
+                findings.remove(&place.finding_id);
             }
         }
         Ok(())

@@ -369,7 +369,11 @@ impl<'a> Simulation<'a> {
 
     /// Runs `team forget` or `team remember`, which a machine that is cut off can do, too.
     fn change_trust(&self, number: usize, action: &str, other: usize) {
-        let output = self.command(number, &["team", action, &name(other)], "user").output().expect("revdeck starts");
+        let other = name(other);
+        let mut arguments = vec!["team", action, other.as_str()];
+        // Nothing of it may have come yet.
+        arguments.extend((action == "forget").then_some("--unseen"));
+        let output = self.command(number, &arguments, "user").output().expect("revdeck starts");
         assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
     }
 

@@ -20,22 +20,44 @@ fn a_machine_does_not_forget_itself() {
 fn a_mistyped_name_of_a_machine_is_answered_with_the_known_ones() {
     let team = Team::new();
     let (ada, bob) = (team.member("Ada"), team.member("Bob"));
-    insta::assert_snapshot!(run(&bob, &["team", "forget", "ad-1"], DONE), @"
-    ad-1 is not known here, and will not be read if it comes; no other machine is known yet
-    `revdeck team remember ad-1` takes it back
+    insta::assert_snapshot!(bob.fails(&["team", "forget", "ad-1"], USAGE), @"
+    error: no machine ad-1 is known here
+      hint: no other machine has sent anything yet; `revdeck team forget ad-1 --unseen` forgets a machine before its records come
     ");
     review(&ada);
     sync(&ada);
     sync(&bob);
-    insta::assert_snapshot!(run(&bob, &["team", "forget", "ad-2"], DONE), @"
-    ad-2 is not known here, and will not be read if it comes; known are: ada-1
-    `revdeck team remember ad-2` takes it back
+    insta::assert_snapshot!(bob.fails(&["team", "forget", "ad-2"], USAGE), @"
+    error: no machine ad-2 is known here
+      hint: known are: ada-1; `revdeck team forget ad-2 --unseen` forgets a machine before its records come
     ");
+    assert!(!run(&bob, &["team"], DONE).contains("ad-2"));
     insta::assert_snapshot!(run(&bob, &["team", "forget", "ada-1"], DONE), @"
     ada-1 is forgotten · what it has said counts no longer
     2 findings obsolete now, which nobody else has reported or decided about
     `revdeck team remember ada-1` takes it back
     ");
+    // Once more is no mistake, and jobs need not have come.
+    run(&bob, &["team", "forget", "ada-1"], DONE);
+    run(&bob, &["team", "forget", "ci"], DONE);
+}
+
+#[test]
+fn a_machine_is_forgotten_before_its_records_come_only_on_purpose() {
+    let team = Team::new();
+    let (eve, bob) = (team.member("Eve"), team.member("Bob"));
+    review(&eve);
+    sync(&eve);
+    insta::assert_snapshot!(run(&bob, &["team", "forget", "eve-1", "--unseen"], DONE), @"
+    eve-1 is forgotten · nothing of it has come yet, and nothing will be read
+    `revdeck team remember eve-1` takes it back
+    ");
+    assert_eq!(sync(&bob)["received"]["reviews"], 0);
+    assert_eq!(
+        run(&bob, &["team", "remember", "eve-1"], DONE),
+        "eve-1 is read again from the next `revdeck sync` on\n"
+    );
+    assert_eq!(sync(&bob)["received"]["reviews"], 1);
 }
 
 #[test]

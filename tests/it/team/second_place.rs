@@ -100,7 +100,11 @@ fn what_others_have_at_a_second_remote_counts_and_is_not_passed_on() {
     run(&bob, &["triage", &found[1], "addressed"], DONE);
     sync(&bob);
     assert_eq!(sync_with(&ada, "backup")["received"]["decisions"], 0);
-    run(&ada, &["team", "remember", "bob-1"], DONE);
+    insta::assert_snapshot!(run(&ada, &["team", "remember", "bob-1"], DONE), @"
+    bob-1 is read again from the next `revdeck sync` on
+    what it has sent to backup is read by `revdeck sync backup`
+    ");
+    assert_eq!(sync(&ada)["received"]["decisions"], 0, "it has sent nothing there");
     assert_eq!(sync_with(&ada, "backup")["received"]["decisions"], 2);
     assert_eq!(status(&ada, &found[1]), "addressed");
 }
