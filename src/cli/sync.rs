@@ -1,5 +1,6 @@
 //! `revdeck sync`: exchanges decisions and reviews with the team that the repository has joined.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -96,11 +97,16 @@ fn select_place(
     // A remote may be spelt by its name, its URL or the path of its repository.
     let address = |place: &str| {
         let url = services.repo.remote_url(place).unwrap_or_else(|| place.to_owned());
-        let path = std::path::Path::new(&url).canonicalize();
+        // git finds a relative path from the root of the repository.
+        let path = services.repo.root().join(url.strip_prefix("file://").unwrap_or(&url)).canonicalize();
         path.map_or(url, |path| path.to_string_lossy().into_owned())
     };
     if address(&place) == address(&joined) {
         return Ok(services);
+    }
+    if services.repo.is_discoverable_from(Path::new(&address(&place))) {
+        return Err(CliError::usage("this is the repository itself: records that it sends to itself reach nobody")
+            .hint("another git remote, a URL or the path of a bare repository works"));
     }
     if arguments.follow {
         return Err(CliError::usage("only a team with a database tells news: a git remote must be asked")
@@ -126,6 +132,8 @@ fn select_place(
         )));
     }
     invocation.actor()?.require_person("decide what leaves this machine")?;
+    // A permission for a place that is not there, or mistyped, would stay for whatever comes there later.
+    services.team().ask_place()?;
     services.store.allow_team_place(&place, services.ambient.now())?;
     Ok(services)
 }

@@ -39,6 +39,17 @@ impl<'a> PlaceOpening<'a> {
 }
 
 impl TeamSync<'_> {
+    /// Asks the place of the logs for a list of them, and uses nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// If the machine takes no part in a team, or the place cannot be reached.
+    pub fn ask_place(&self) -> Result<(), SyncError> {
+        let team = self.membership()?;
+        self.open_place(&team)?.finish(&team.log)?;
+        Ok(())
+    }
+
     /// Begins to open the place of the logs. [`PlaceOpening::finish`] says whether that succeeds.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Team, ids, join, review, status, sync};
-use crate::env::{DONE, TestEnvironment, USAGE, run};
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, run};
 
 fn sync_with(machine: &TestEnvironment, remote: &str) -> Value {
     machine.json(&["sync", remote, "--format", "json"], DONE)
@@ -107,4 +107,36 @@ fn what_others_have_at_a_second_remote_counts_and_is_not_passed_on() {
     assert_eq!(sync(&ada)["received"]["decisions"], 0, "it has sent nothing there");
     assert_eq!(sync_with(&ada, "backup")["received"]["decisions"], 2);
     assert_eq!(status(&ada, &found[1]), "addressed");
+}
+
+#[test]
+fn a_permission_is_kept_only_for_a_remote_that_has_answered() {
+    let (team, backup) = (Team::new(), Team::new());
+    let ada = member_with_backup(&team, &backup);
+    review(&ada);
+    let away = backup.remote().with_extension("away");
+    std::fs::rename(backup.remote(), &away).expect("moved");
+    ada.errors(&["sync", "backup", "--yes"], INCOMPLETE);
+    assert!(!run(&ada, &["team"], DONE).contains("backup"));
+    std::fs::rename(&away, backup.remote()).expect("moved back");
+    assert!(ada.fails(&["sync", "backup"], USAGE).contains("nothing was exchanged with backup yet"));
+    run(&ada, &["sync", "backup", "--yes"], DONE);
+    assert_eq!(sync_with(&ada, "backup")["place"], "backup");
+}
+
+#[test]
+fn the_repository_itself_is_no_place_for_its_records() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    ada.git(&["remote", "add", "me", "."]);
+    let linked = ada.repo().with_extension("linked");
+    let linked = linked.to_str().expect("text");
+    ada.git(&["worktree", "add", "-q", "--detach", linked]);
+    let url = format!("file://{}", ada.repo().display());
+    for place in [".", ".git", "me", url.as_str(), linked] {
+        let refused = ada.fails(&["sync", place, "--yes"], USAGE);
+        assert!(refused.contains("this is the repository itself"), "{place}: {refused}");
+    }
+    assert_eq!(ada.json(&["team", "--format", "json"], DONE)["other_places"], json!([]));
+    assert_eq!(ada.git(&["for-each-ref", "refs/revdeck/team"]), "");
 }
