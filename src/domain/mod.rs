@@ -82,7 +82,7 @@ pub use team::{
     DecisionId, MachineName, RunOrigin, ShareMode, SharedDecision, SharedPatterns, SharedReview, TeamClock, TeamOrigin,
     TeamPerson, TeamRecord,
 };
-pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
+pub use triage::{Actor, DecisionFacts, DismissalReason, Disposition, FindingDecision, TriageAction};
 pub use uncounted_cost::UncountedCost;
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;

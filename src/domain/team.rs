@@ -6,7 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{Actor, Coverage, Finding, FindingId, FindingStatus, HeldBackPlace, RunRecord, Time, TriageAction};
+use super::{
+    Actor, Coverage, DecisionFacts, Finding, FindingId, FindingStatus, HeldBackPlace, RunRecord, Time, TriageAction,
+};
 
 word_enum!(
     /// Part of a machine's records that the team receives.
@@ -221,6 +223,14 @@ pub struct SharedDecision {
     /// If true, a job of continuous integration decided, see [`super::Disposition::ci`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ci: bool,
+}
+
+impl SharedDecision {
+    /// Returns the facts by which the record is one of a decision.
+    pub fn decision_facts(&self) -> DecisionFacts {
+        let Self { actor, ci, status, action, at, .. } = *self;
+        DecisionFacts { actor, ci, status, action, at }
+    }
 }
 
 /// Completed review, as the team receives it.

@@ -107,6 +107,16 @@ pub struct Disposition {
     pub ci: bool,
 }
 
+/// Facts that all lines and records of one decision have in common, also where its words are masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecisionFacts {
+    pub(super) actor: Actor,
+    pub(super) ci: bool,
+    pub(super) status: FindingStatus,
+    pub(super) action: TriageAction,
+    pub(super) at: Time,
+}
+
 /// Begin of the groups of lines that follow from `revdeck team forget` and `remember`.
 const FORGET_PREFIX: &str = "forget_";
 
@@ -119,6 +129,12 @@ impl Disposition {
         DismissalReason::Generated.word(),
         DismissalReason::FixedElsewhere.word(),
     ];
+
+    /// Returns the facts by which the line is one of a decision.
+    pub fn decision_facts(&self) -> DecisionFacts {
+        let Self { actor, ci, status, action, at, .. } = *self;
+        DecisionFacts { actor, ci, status, action, at }
+    }
 
     /// Returns the author and machine of a decision that the team sent, as a part of a sentence on one line; `None` for a
     /// decision of this machine.

@@ -171,7 +171,7 @@ fn order_lines(
                 let (last, known) = entry.get_mut();
                 *last = place;
                 // The own words of this machine are whole. Of two different decisions with one identity, the later line stands.
-                if known.team.is_some() || !is_same_decision(known, &line) {
+                if known.team.is_some() || known.decision_facts() != line.decision_facts() {
                     *known = line;
                 }
             }
@@ -214,11 +214,6 @@ fn order_lines(
 fn is_repeated(earlier: &Disposition, line: &Disposition) -> bool {
     let fields = |line: &Disposition| (line.at, line.status, line.action, line.run_id.clone(), line.group.clone());
     fields(earlier) == fields(line)
-}
-
-/// Returns true if two lines tell of one decision. The reason may be masked in one of them.
-fn is_same_decision(one: &Disposition, other: &Disposition) -> bool {
-    (one.actor, one.ci, one.status, one.action, one.at) == (other.actor, other.ci, other.status, other.action, other.at)
 }
 
 #[cfg(test)]

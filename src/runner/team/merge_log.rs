@@ -171,12 +171,10 @@ fn take_back(known: &KnownLines<'_>, owner: LogOwner<'_>) -> Option<Disposition>
 /// Returns true if a line tells of a decision as the team does. Two decisions with one identity are a mistake of their machine; each
 /// member takes the same one.
 fn is_told_by(decision: &SharedDecision, line: &Disposition) -> bool {
-    let is_same = (line.actor, line.ci, line.status, line.action, line.at)
-        == (decision.actor, decision.ci, decision.status, decision.action, decision.at);
     // What others have of an own decision may be masked.
     let has_same_words =
         |origin: &TeamOrigin| origin.person == decision.person && line.reason == sanitize_line(&decision.reason);
-    is_same && line.team.as_ref().is_none_or(has_same_words)
+    line.decision_facts() == decision.decision_facts() && line.team.as_ref().is_none_or(has_same_words)
 }
 
 fn build_line(decision: &SharedDecision, previous: FindingStatus) -> Disposition {
