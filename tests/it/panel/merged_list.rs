@@ -97,6 +97,10 @@ fn members_are_compared_by_what_became_of_the_problem_on_the_list() {
     let findings = panel.findings(&run);
     let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
     assert_ne!(injection.voices[0].finding_id, injection.voices[1].finding_id, "{injection:#?}");
+    // The code of the report under the other id is not gone.
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    assert!(notes.iter().any(|note| note.starts_with("1 report merged into findings of the list")), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.contains("the code is gone")), "{notes:?}");
     panel.place.revdeck(&["triage", injection.finding_id.as_str(), "addressed"]);
     let test = &panel.place.test;
     let members = ["one", "two"].map(|name| panel.member(&run, name).run_id);
