@@ -94,7 +94,7 @@ impl PatternFile {
 /// Returns a scene for each file of `tests/knowledge`.
 fn pattern_scenes() -> Vec<Scene> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/knowledge");
-    let mut files: Vec<_> =
+    let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
