@@ -15,8 +15,8 @@ use super::session::{Invocation, Session};
 use super::stats::{StatsSince, parse_since};
 use super::{complete, output};
 use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
-use crate::domain::{FindingId, Panel, RunId, RunStatus};
-use crate::report::{ComparedRun, ComparisonSum, RunComparison};
+use crate::domain::{FindingId, Panel, RunFigures, RunId, RunStatus};
+use crate::report::{ComparedRun, ComparisonSum, ReviewSpending, RunComparison};
 use crate::runner::find_listed_reports;
 use crate::store::{RunRow, Store, StoreView};
 
@@ -26,8 +26,8 @@ Compare two reviews of one change: what both found, what one of them found, what
 
 With --all or --since, sum up all changes that both reviewers (or both prompt sets) have reviewed, each by its newest completed \
 reviews, so that you can choose a model with your own code. A problem counts once, as its newest change has it: found by both or by \
-one, then addressed, dismissed, undecided or obsolete. Tokens, cost and time are those of all these reviews. Secrets that revdeck's \
-own search found in the runs of models are left out.
+one, then addressed, dismissed, undecided or obsolete. Tokens, cost and time are those of all these reviews; tokens and cost of a \
+panel are those of all its members and second opinions. Secrets that revdeck's own search found in the runs of models are left out.
 
 JSON keys: `runs`, `both`, `only_first`, `only_second`; with --all or --since `changes`, `sides`, `both`, `only_first`, \
 `only_second` with the numbers `found`, `addressed`, `dismissed`, `undecided`, `obsolete`.";
@@ -217,8 +217,9 @@ fn pair_reviewers(
 }
 
 /// Returns the newest completed runs of one reviewer with one model for each change that it has reviewed with two prompt
-/// sets, the newest change first. Without a reviewer's name, the members of panels are left out: their panel stands for
-/// them.
+/// sets, the newest change first. Without a reviewer's name, the members of panels are left out, because their panel stands for
+/// them, unless nothing else was reviewed with both: a reviewer may have answered in a panel with one set, and alone with the
+/// other.
 ///
 /// # Errors
 ///
@@ -235,15 +236,21 @@ fn pair_prompt_sets(
     if first == second {
         return Err(CliError::usage(format!("the prompt set {first} is compared with another one")));
     }
-    let runs = |set: &str| {
+    let runs = |set: &str, with_members: bool| {
         let set = Some(set).filter(|set| *set != DEFAULT_PROMPT_SET).map(str::to_owned);
         completed_runs(view, since_ms).filter(move |row| {
-            row.prompt_set() == set.as_deref() && reviewer.map_or(row.member_of.is_empty(), |name| row.reviewer == name)
+            let is_asked_for = match reviewer {
+                Some(name) => row.reviewer == name,
+                None => with_members || row.member_of.is_empty(),
+            };
+            is_asked_for && row.prompt_set() == set.as_deref()
         })
     };
-    let pairs =
-        pair_runs(runs(first), runs(second), |row| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model]);
-    pairs.ok_or_else(|| {
+    let pair = |with_members: bool| {
+        let (first, second) = (runs(first, with_members), runs(second, with_members));
+        pair_runs(first, second, |row| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model])
+    };
+    pair(false).or_else(|| pair(true)).ok_or_else(|| {
         let who = reviewer.unwrap_or("any reviewer");
         let hint = format!(
             "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
@@ -268,11 +275,28 @@ struct StoredRuns<'a> {
     merged: HashMap<usize, usize>,
     /// Ids on the lists of panels, see [`find_listed_reports`].
     listed: HashMap<(RunId, FindingId), FindingId>,
+    /// Figures of all runs, by the indexes of the view.
+    figures: Vec<Option<RunFigures>>,
 }
 
 impl<'a> StoredRuns<'a> {
     fn new(store: &'a Store, view: &'a StoreView) -> Result<Self, CliError> {
-        Ok(Self { store, view, merged: store.list_merged(view)?, listed: find_listed_reports(store, view)? })
+        let (merged, listed) = (store.list_merged(view)?, find_listed_reports(store, view)?);
+        Ok(Self { store, view, merged, listed, figures: store.run_figures(view)? })
+    }
+
+    /// Returns the tokens and the cost of a review. A panel's are those of its second opinions and of all its members, those
+    /// included that another request paid for: without their reviews there is no such list.
+    fn sum_spending(&self, row: &RunRow<'_>) -> ReviewSpending {
+        let members = row.panel_members().map(|(run, _)| run);
+        let indexes = std::iter::once(row.id).chain(members).filter_map(|run| self.view.run_index(run));
+        let spending = indexes.map(|index| {
+            let run = self.view.run(index);
+            let figures = self.figures.get(index).and_then(Option::as_ref);
+            let is_known = figures.is_none_or(|figures| figures.known_cost().is_some());
+            ReviewSpending { tokens: run.tokens, cost: is_known.then_some(run.cost) }
+        });
+        spending.fold(ReviewSpending::NOTHING, ReviewSpending::plus)
     }
 
     fn read(&self, row: &RunRow<'_>, id: &RunId) -> Result<ComparedRun, CliError> {
@@ -289,6 +313,6 @@ impl<'a> StoredRuns<'a> {
                 }
             }
         }
-        Ok(ComparedRun::new(self.view, &self.merged, row, findings))
+        Ok(ComparedRun::new(self.view, &self.merged, row, findings, self.sum_spending(row)))
     }
 }

@@ -219,7 +219,7 @@ fn list_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<ReviewerRow
                 ReviewerKind::Command => sanitize_line(&reviewer.command.join(" ")).into_owned(),
                 _ => sanitize_line(&reviewer.model).into_owned(),
             },
-            window: facts.as_ref().map_or("-".to_owned(), format_window),
+            window: facts.as_ref().map_or("-".to_owned(), |facts| format_window(reviewer, facts)),
             price: facts.as_ref().map_or("its own".to_owned(), format_price),
             key,
             missing,
@@ -245,8 +245,13 @@ fn describe_key(reviewer: &ReviewerSettings) -> (String, bool) {
     }
 }
 
-fn format_window(facts: &ModelFacts) -> String {
-    let guess = if facts.known == ModelMatch::Guess { " (guess)" } else { "" };
+/// Returns true if neither the settings nor models.toml say how large the window of a model is.
+pub(super) fn is_window_guessed(reviewer: &ReviewerSettings, facts: &ModelFacts) -> bool {
+    facts.known == ModelMatch::Guess && reviewer.context_window.is_none()
+}
+
+fn format_window(reviewer: &ReviewerSettings, facts: &ModelFacts) -> String {
+    let guess = if is_window_guessed(reviewer, facts) { " (guess)" } else { "" };
     format!("{}k window{guess}", facts.context_window / 1000)
 }
 
@@ -279,7 +284,7 @@ fn format_trial(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, tri
             "  window     {} tokens, answers up to {}{}",
             facts.context_window,
             facts.max_output,
-            if facts.known == ModelMatch::Guess { " (a guess: the model is not in models.toml)" } else { "" }
+            if is_window_guessed(settings, facts) { " (a guess: the model is not in models.toml)" } else { "" }
         ),
         format!("  tools      {}", tools_word(trial)),
         format!("  streaming  {}", if trial.pieces > 1 { "yes" } else { "in one piece" }),
@@ -315,6 +320,18 @@ fn trial_to_json(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, tr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_of_the_settings_is_no_guess() {
+        let models = ModelCatalog::default();
+        for (model, context_window, expected) in
+            [("no-such-model", None, "32k window (guess)"), ("gemma2:2b-of-nobody", Some(8_192), "8k window")]
+        {
+            let model = model.to_owned();
+            let reviewer = ReviewerSettings { model, context_window, ..ReviewerSettings::new(ReviewerKind::Ollama) };
+            assert_eq!(format_window(&reviewer, &models.facts_for_reviewer(&reviewer)), expected);
+        }
+    }
 
     #[test]
     fn a_key_that_is_not_needed_is_not_taken_for_a_missing_one() {

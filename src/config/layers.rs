@@ -370,8 +370,9 @@ impl SettingsLoader {
             }
         }
         let kind_of = |name: &str| self.reviewers.get(name).map(|reviewer| reviewer.settings.kind);
+        let known: Vec<&str> = self.reviewers.keys().map(String::as_str).collect();
         let wrong = |(name, panel): (&String, &PanelSettings)| {
-            panels::check_members(panel, kind_of).map(|error| (name.clone(), error))
+            panels::check_members(panel, kind_of, &known).map(|error| (name.clone(), error))
         };
         let wrong: Vec<(String, ConfigError)> = self.panels.iter().filter_map(wrong).collect();
         for (name, error) in wrong {

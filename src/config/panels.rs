@@ -189,8 +189,12 @@ pub fn check_names(reviewers: &[String]) -> Result<(), String> {
 }
 
 /// Returns the mistake of a panel that names a reviewer without a table, or whose judge or escalation is no model: `kind_of`
-/// returns the kind of a reviewer that has a table.
-pub fn check_members(panel: &PanelSettings, kind_of: impl Fn(&str) -> Option<ReviewerKind>) -> Option<ConfigError> {
+/// returns the kind of a reviewer that has a table, and `known` are the names of these reviewers.
+pub fn check_members(
+    panel: &PanelSettings,
+    kind_of: impl Fn(&str) -> Option<ReviewerKind>,
+    known: &[&str],
+) -> Option<ConfigError> {
     // The built-in reviewer has no table, and as a judge it is no model.
     let is_reviewer = |name: &str| name == BUILTIN || kind_of(name).is_some();
     let missing = |names: Vec<&String>| names.into_iter().find(|name| !is_reviewer(name)).cloned();
@@ -202,11 +206,13 @@ pub fn check_members(panel: &PanelSettings, kind_of: impl Fn(&str) -> Option<Rev
         .or_else(|| missing(escalate).map(|name| ("escalate", name)));
     let Some((field, name)) = unknown else { return find_opinion_without_model(panel, kind_of) };
     let builtin = if field == "reviewers" { "builtin, and " } else { "" };
+    let meant = did_you_mean(&name, known.iter().copied());
+    let there = if known.is_empty() { String::new() } else { format!("; there are: {}", known.join(", ")) };
     Some(ConfigError::Value {
         place: panel.location_of(field),
         key: format!("panels.{}.{field}", panel.name),
-        problem: format!("there is no reviewer named {:?}", text::sanitize_line(&name)),
-        allowed: format!("{builtin}names of [reviewers] tables"),
+        problem: format!("there is no reviewer named {:?}{meant}", text::sanitize_line(&name)),
+        allowed: format!("{builtin}names of [reviewers] tables{}", text::sanitize_line(&there)),
     })
 }
 

@@ -310,8 +310,14 @@ fn second_opinions_of_a_panel_are_given_by_models() {
 #[test]
 fn a_mistake_in_a_panel_is_told_at_its_line() {
     let reviewers = "[reviewers.a]\nkind = \"ollama\"\nmodel = \"m\"\n[panels.p]\nreviewers = [\"a\", \"builtin\"]\n";
+    let agent = "[reviewers.agent]\nkind = \"ollama\"\nmodel = \"m\"\n";
     for (line, place, problem) in [
         ("judge = \"ghost\"", "6:9", "panels.p.judge: there is no reviewer named \"ghost\""),
+        (
+            "escalate = { to = \"agnet\", when = \"p0\" }",
+            "6:12",
+            "panels.p.escalate: there is no reviewer named \"agnet\"; did you mean \"agent\"?",
+        ),
         ("judge = \"builtin\"", "6:9", "panels.p.judge: \"builtin\" is the built-in reviewer and no model"),
         (
             "escalate = { to = \"builtin\", when = \"p0\" }",
@@ -320,7 +326,7 @@ fn a_mistake_in_a_panel_is_told_at_its_line() {
         ),
         ("focus = { a = [\"SECURTY\"] }", "6:9", "\"SECURTY\" is no kind; did you mean \"SECURITY\"?"),
     ] {
-        let error = load_with(&format!("{reviewers}{line}\n"), "").expect_err(line).to_string();
+        let error = load_with(&format!("{reviewers}{line}\n{agent}"), "").expect_err(line).to_string();
         assert!(error.contains(&format!("config.toml:{place}: ")) && error.contains(problem), "{error}");
     }
     for (limit, expected) in [("0", None), ("0.5", Some(0.5))] {

@@ -64,18 +64,21 @@ pub struct PanelOpinion {
 }
 
 impl PanelOpinion {
-    /// Parses the words of `escalate.when`: priorities and `disputed`, separated by commas or `or`.
+    /// Parses the words of `escalate.when`: priorities and `disputed`, in any case, separated by commas or `or`.
     ///
     /// # Errors
     ///
     /// Returns a description of the first word that is neither.
     pub fn parse(reviewer: &str, when: &str) -> Result<Self, String> {
         let mut opinion = Self { reviewer: reviewer.to_owned(), priorities: Vec::new(), disputed: false };
-        let words = when.split(',').flat_map(str::split_whitespace).filter(|word| *word != "or");
-        for word in words {
-            match word {
+        for word in when.split(',').flat_map(str::split_whitespace) {
+            match word.to_ascii_lowercase().as_str() {
+                "or" => {}
                 "disputed" => opinion.disputed = true,
-                word => opinion.priorities.push(word.parse().map_err(|_| format!("{word:?} is not allowed"))?),
+                priority => {
+                    let problem = |_| format!("{word:?} is neither a priority (p0 to p3) nor \"disputed\"");
+                    opinion.priorities.push(priority.parse().map_err(problem)?);
+                }
             }
         }
         opinion.priorities.sort_unstable();
@@ -245,7 +248,11 @@ mod tests {
         assert_eq!(parse("p0,p1 or disputed"), Ok((vec![p0, p1], true)));
         assert_eq!(parse("disputed"), Ok((vec![], true)));
         assert_eq!(parse(" p1 , p0, p1 "), Ok((vec![p0, p1], false)));
-        assert_eq!(parse("p0, urgent"), Err("\"urgent\" is not allowed".to_owned()));
+        assert_eq!(parse("P0 OR Disputed"), Ok((vec![p0], true)));
+        for (when, word) in [("p0, urgent", "urgent"), ("p0 and disputed", "and"), ("p4", "p4")] {
+            let problem = format!("{word:?} is neither a priority (p0 to p3) nor \"disputed\"");
+            assert_eq!(parse(when), Err(problem));
+        }
         assert_eq!(parse(" or "), Err("names nothing".to_owned()));
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use finding_history::{
     weave_events,
 };
 pub(crate) use format::OutputFormat;
-pub(crate) use run_comparison::{ComparedRun, ComparisonSum, RunComparison};
+pub(crate) use run_comparison::{ComparedRun, ComparisonSum, ReviewSpending, RunComparison};
 pub(crate) use stored_findings::load_findings;
 pub(crate) use table::TextTable;
 pub(crate) use text_style::{TextOptions, TextStyle};

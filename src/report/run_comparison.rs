@@ -27,15 +27,46 @@ pub struct ComparedRun {
     reviewer: String,
     model: String,
     prompt_set: Option<String>,
-    tokens: u64,
-    dollars: f64,
+    spending: ReviewSpending,
     took_ms: i64,
+}
+
+/// Tokens and cost of a review; of a panel those of all its members, too.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReviewSpending {
+    /// Tokens that were sent and received.
+    pub tokens: u64,
+    /// Cost in US dollars; `None` if tokens were spent without a known price.
+    pub cost: Option<f64>,
+}
+
+impl ReviewSpending {
+    /// A review that has asked nobody.
+    pub const NOTHING: Self = Self { tokens: 0, cost: Some(0.0) };
+
+    /// Returns the sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let cost = self.cost.zip(other.cost).map(|(one, other)| one + other);
+        Self { tokens: self.tokens.saturating_add(other.tokens), cost }
+    }
+
+    /// Formats the cost.
+    fn format_cost(self) -> String {
+        self.cost.map_or_else(|| "price not known".to_owned(), format_dollars)
+    }
 }
 
 impl ComparedRun {
     /// Takes what a view knows of a run and of its findings, whose secrets are masked. `merged` are the findings of the view
     /// that panels list under other ids: what became of their problems is said there.
-    pub fn new(view: &StoreView, merged: &HashMap<usize, usize>, run: &RunRow<'_>, mut findings: Vec<Finding>) -> Self {
+    pub fn new(
+        view: &StoreView,
+        merged: &HashMap<usize, usize>,
+        run: &RunRow<'_>,
+        mut findings: Vec<Finding>,
+        spending: ReviewSpending,
+    ) -> Self {
         // revdeck's own search for secrets finds the same in each run: that says nothing about a reviewer.
         findings.retain(|finding| !finding.is_from_secret_scan());
         for finding in &mut findings {
@@ -51,8 +82,7 @@ impl ComparedRun {
             reviewer: run.reviewer.to_owned(),
             model: run.model.to_owned(),
             prompt_set: run.prompt_set().map(str::to_owned),
-            tokens: run.tokens,
-            dollars: run.cost,
+            spending,
             took_ms: run.updated_ms.saturating_sub(run.created_ms),
         }
     }
@@ -122,8 +152,8 @@ impl<'a> RunComparison<'a> {
                 run.findings.iter().filter(|finding| is_counted(finding.status)).count().to_string()
             });
         }
-        row(&mut table, "tokens", &|run| format_thousands(run.tokens));
-        row(&mut table, "cost", &|run| format_dollars(run.dollars));
+        row(&mut table, "tokens", &|run| format_thousands(run.spending.tokens));
+        row(&mut table, "cost", &|run| run.spending.format_cost());
         row(&mut table, "time", &|run| format_millis(u64::try_from(run.took_ms).unwrap_or(0)));
         let mut text = table.render(look);
         self.render_section(&mut text, look, "found by both", self.both.len(), |table| {
@@ -186,8 +216,8 @@ impl<'a> RunComparison<'a> {
                 "model": run.model,
                 "prompt_set": run.prompt_set,
                 "findings": run.findings.len(),
-                "tokens": run.tokens,
-                "cost": run.dollars,
+                "tokens": run.spending.tokens,
+                "cost": run.spending.cost,
                 "took_ms": run.took_ms,
             })
         };

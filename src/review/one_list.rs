@@ -464,7 +464,7 @@ fn list_disputes(
         disputes.push(Dispute::Priority { most, least });
     }
     if let Some(lone) = lone_report(group)
-        && lone.finding.priority <= Priority::P1
+        && lone.ranked_priority() <= Priority::P1
         && !silent.is_empty()
     {
         disputes.push(Dispute::Alone { reviewer: lone.member.reviewer.to_owned(), silent });

@@ -1,6 +1,8 @@
-//! Measures how well reports of several reviewers are merged, with the labelled reports in `tests/merging`.
+//! Measures how well reports of several reviewers are merged, with the labelled reports in `tests/merging` and with the sentences
+//! of the pattern files in `tests/knowledge`.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use revdeck::domain::{Confidence, Finding, FindingId, FindingStatus, Kind, Priority, RunId, Severity, Time};
 use revdeck::review::{FindingIdentities, merge_reports};
@@ -40,6 +42,68 @@ struct LabelledReport {
     title: String,
     text: String,
     code: String,
+}
+
+/// File of `tests/knowledge`: examples of defects in one language.
+#[derive(Debug, Deserialize)]
+struct PatternFile {
+    pattern: Vec<PatternExample>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PatternExample {
+    kind: Kind,
+    /// What is wrong.
+    description: String,
+    /// What to do about it.
+    instruction: String,
+    /// Code with the defect.
+    before: String,
+}
+
+/// Empty lines between two examples, as between functions.
+const LINES_BETWEEN_EXAMPLES: u32 = 3;
+
+impl PatternFile {
+    /// Returns the examples as a scene: one reviewer says of each what is wrong, and the other what to do. So the two have few
+    /// words in common, as the reports of different models.
+    fn to_scene(&self, language: &str) -> Scene {
+        let mut scene =
+            Scene { path: format!("src/{language}"), about: "examples of patterns".to_owned(), report: Vec::new() };
+        let mut line = 1;
+        for (number, example) in self.pattern.iter().enumerate() {
+            let code = example.before.trim_matches('\n').to_owned();
+            let end = line + u32::try_from(code.lines().count()).expect("a few lines").max(1) - 1;
+            for (by, title) in [("a", &example.description), ("b", &example.instruction)] {
+                scene.report.push(LabelledReport {
+                    problem: number.to_string(),
+                    by: by.to_owned(),
+                    at: (line, end),
+                    kind: example.kind,
+                    title: title.clone(),
+                    text: String::new(),
+                    code: code.clone(),
+                });
+            }
+            line = end + 1 + LINES_BETWEEN_EXAMPLES;
+        }
+        scene
+    }
+}
+
+/// Returns a scene for each file of `tests/knowledge`.
+fn pattern_scenes() -> Vec<Scene> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/knowledge");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let scene = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).expect("a pattern file");
+        let patterns: PatternFile = toml::from_str(&text).expect("patterns");
+        patterns.to_scene(&file.file_stem().expect("a name").to_string_lossy())
+    };
+    files.iter().map(scene).collect()
 }
 
 impl LabelledReport {
@@ -191,6 +255,11 @@ fn reports_of_a_panel_are_merged_by_problem() {
     for (name, text) in HALVES {
         count_in_panels(&scenes(text)).check(name, MIN_PRECISION, MIN_RECALL);
     }
+}
+
+#[test]
+fn sentences_of_the_pattern_files_are_merged_by_problem() {
+    count_in_panels(&pattern_scenes()).check("pattern files", MIN_PRECISION, MIN_RECALL);
 }
 
 #[test]

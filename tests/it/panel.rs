@@ -1,5 +1,6 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
+mod compared;
 mod disputes;
 mod fallbacks;
 mod forecast;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::reviewers::is_window_guessed;
 use super::super::session::read_variable;
 use super::CheckStatus;
 use crate::config::{
@@ -84,7 +85,7 @@ fn judge_reviewer(reviewer: &ReviewerSettings, models: &ModelCatalog) -> (CheckS
 
 fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut ReviewerDiagnosis) {
     said.add_good(format!("{} {}", reviewer.kind.word(), reviewer.model));
-    let (window, guessed) = (facts.context_window, facts.known == ModelMatch::Guess);
+    let (window, guessed) = (facts.context_window, is_window_guessed(reviewer, facts));
     let counted = if facts.encoding.is_approximate() { "counted approximately" } else { "counted exactly" };
     let guess = if guessed { "guessed, not in models.toml; " } else { "" };
     said.add_good(format!("window {window} tokens ({guess}{counted})"));
@@ -99,7 +100,7 @@ fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut Revie
         said.add_notice("takes tools with kind = \"openai-responses\" only");
     }
     if let Some(effort) = reviewer.effort
-        && !guessed
+        && facts.known != ModelMatch::Guess
         && !facts.effort.contains(&effort)
     {
         said.add_notice(format!("is not known to take effort = {:?}", effort.word()));

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json as value};
 
-use super::{ComparedRun, RunComparison};
+use super::{ComparedRun, ReviewSpending, RunComparison};
 use crate::domain::text::{format_count, format_thousands};
 use crate::domain::{Finding, FindingId, FindingStatus};
-use crate::report::figures::{format_dollars, format_millis};
+use crate::report::figures::format_millis;
 use crate::report::json::build_versioned;
 use crate::report::{TextOptions, TextStyle, TextTable};
 
@@ -56,15 +56,21 @@ impl ProblemSum {
 }
 
 /// Sums of the reviews of one side.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct SideSum {
     reviewer: String,
     /// Model of the newest review.
     model: String,
     prompt_set: Option<String>,
-    tokens: u64,
-    dollars: f64,
+    spending: ReviewSpending,
     took_ms: u64,
+}
+
+impl Default for SideSum {
+    fn default() -> Self {
+        let (reviewer, model) = (String::new(), String::new());
+        Self { reviewer, model, prompt_set: None, spending: ReviewSpending::NOTHING, took_ms: 0 }
+    }
 }
 
 /// Sum of comparisons.
@@ -88,8 +94,7 @@ impl ComparisonSum {
                 side.model.clone_from(&run.model);
                 side.prompt_set.clone_from(&run.prompt_set);
             }
-            side.tokens = side.tokens.saturating_add(run.tokens);
-            side.dollars += run.dollars;
+            side.spending = side.spending.plus(run.spending);
             side.took_ms = side.took_ms.saturating_add(u64::try_from(run.took_ms).unwrap_or(0));
         }
         self.changes += 1;
@@ -126,8 +131,8 @@ impl ComparisonSum {
         let sides = || self.sides.each_ref();
         push("model", sides().map(|side| side.model.clone()));
         push("findings", [0, 1].map(|side| self.count_findings(side).to_string()));
-        push("tokens", sides().map(|side| format_thousands(side.tokens)));
-        push("cost", sides().map(|side| format_dollars(side.dollars)));
+        push("tokens", sides().map(|side| format_thousands(side.spending.tokens)));
+        push("cost", sides().map(|side| side.spending.format_cost()));
         push("time", sides().map(|side| format_millis(side.took_ms)));
         text.push_str(&table.render(look));
         let mut table = TextTable::default();
@@ -166,8 +171,8 @@ impl ComparisonSum {
                 "model": side.model,
                 "prompt_set": side.prompt_set,
                 "findings": self.count_findings(at),
-                "tokens": side.tokens,
-                "cost": side.dollars,
+                "tokens": side.spending.tokens,
+                "cost": side.spending.cost,
                 "took_ms": side.took_ms,
             })
         });
@@ -194,8 +199,7 @@ mod tests {
             reviewer: reviewer.to_owned(),
             model: format!("{reviewer}-1"),
             prompt_set: None,
-            tokens: 1_500,
-            dollars: 0.25,
+            spending: ReviewSpending { tokens: 1_500, cost: Some(0.25) },
             took_ms: 4_000,
         }
     }
@@ -205,6 +209,24 @@ mod tests {
         let quoted_code = format!("let a = read({line});");
         let base = finding(Kind::Correctness, Priority::P2, "a.rs", line, title);
         Finding { finding_id, quoted_code, status, ..base }
+    }
+
+    #[test]
+    fn a_sum_with_a_price_that_is_not_known_has_no_cost() {
+        let mut sum = ComparisonSum::default();
+        let unpriced = ReviewSpending { tokens: 700, cost: None };
+        sum.add_change(&compared("sonnet", Vec::new()), &compared("local", Vec::new()));
+        sum.add_change(
+            &compared("sonnet", Vec::new()),
+            &ComparedRun { spending: unpriced, ..compared("local", Vec::new()) },
+        );
+        let encoded = sum.encode();
+        let costs = [0, 1].map(|side| encoded["sides"][side]["cost"].clone());
+        assert_eq!((costs, &encoded["sides"][1]["tokens"]), ([value!(0.5), Value::Null], &value!(2_200)));
+        let look = TextOptions { color: false, ascii: false, width: None, now: Time::UNIX_EPOCH };
+        let text = sum.render(&look);
+        let cost = text.lines().find(|line| line.starts_with("cost")).unwrap_or_default();
+        assert!(cost.contains("$0.50") && cost.contains("price not known"), "{text}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod text;
 mod worth_text;
 
 pub(crate) use json::encode_stats;
-pub(crate) use text::{MIN_TELLING_DECISIONS, describe_span, render_stats};
+pub(crate) use text::{MIN_TELLING_DECISIONS, describe_span, join_parts, render_stats};
 pub(crate) use worth_text::{WorthGrouping, describe_misjudged, describe_worth, render_worth, split_bar};
 
 use jiff::tz::TimeZone;

@@ -24,6 +24,31 @@ const SUM: usize = 6;
 /// share of one half lies between about one quarter and three quarters.
 pub const MIN_TELLING_DECISIONS: u32 = 10;
 
+/// Joins parts to lines of at most `width` columns, and breaks none of them. `break_long` divides a single part that is wider.
+pub fn join_parts(
+    parts: &[String],
+    separator: &str,
+    width: usize,
+    break_long: impl Fn(&str) -> Vec<String>,
+) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for part in parts {
+        let part = sanitize_line(part);
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(&part),
+            Some(line) if line.width() + separator.width() + part.width() <= width => {
+                line.push_str(separator);
+                line.push_str(&part);
+            }
+            _ => lines.push(part.into_owned()),
+        }
+        if let Some(long) = lines.pop_if(|line| line.width() > width) {
+            lines.extend(break_long(&long));
+        }
+    }
+    lines
+}
+
 /// Renders all statistics, or those of the run in `one`.
 pub fn render_stats(look: &TextOptions, metrics: &Metrics, one: Option<&RunMetrics>, zone: &TimeZone) -> String {
     let page = StatsText { look, width: look.width.unwrap_or(DEFAULT_WIDTH).clamp(40, MAX_WIDTH) };
@@ -83,25 +108,11 @@ impl StatsText<'_> {
     /// Formats a name and its parts with separators between them. Lines break between parts; a part too long for a
     /// line breaks between words.
     fn format_field(&self, name: &str, parts: &[String]) -> String {
-        let dot = self.look.separator();
         let room = self.width.saturating_sub(NAME);
-        let mut lines: Vec<String> = vec![String::new()];
-        for part in parts {
-            let part = sanitize_line(part);
-            let last = lines.last_mut();
-            match last {
-                Some(line) if line.is_empty() => line.push_str(&part),
-                Some(line) if line.width() + dot.width() + part.width() <= room => {
-                    line.push_str(dot);
-                    line.push_str(&part);
-                }
-                _ => lines.push(part.into_owned()),
-            }
-            if let Some(long) = lines.pop_if(|line| line.width() > room) {
-                let look = TextOptions { width: Some(room), ..*self.look };
-                lines.extend(look.wrap(&long, 0).lines().map(str::to_owned));
-            }
-        }
+        let look = TextOptions { width: Some(room), ..*self.look };
+        let lines = join_parts(parts, self.look.separator(), room, |long| {
+            look.wrap(long, 0).lines().map(str::to_owned).collect::<Vec<String>>()
+        });
         let mut text = String::new();
         for (index, line) in lines.iter().enumerate() {
             let name = if index == 0 { name } else { "" };

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use unicode_width::UnicodeWidthStr;
 
-use super::text::{DEFAULT_WIDTH, MAX_WIDTH, precision_style};
+use super::text::{DEFAULT_WIDTH, MAX_WIDTH, join_parts, precision_style};
 use super::{format_dollars, format_millis, format_percent, format_short_count};
 use crate::domain::text::sanitize_line;
 use crate::ledger::metrics::{MisjudgedKind, Worth, WorthRow};
@@ -77,10 +77,14 @@ pub fn render_worth(look: &TextOptions, worth: &Worth, grouping: WorthGrouping) 
         figures.push(format_percent(row.precision.share));
         let figures = look.paint(precision_style(&row.precision), &cells(&figures));
         text.push_str(&format!("{}{figures}\n", pad_end(&name, room)));
-        let details = describe_worth(row).join(look.separator());
-        let details = look.paint(TextStyle::Faint, &look.truncate(&details, width.saturating_sub(BAR + 4)));
-        text.push_str(format!("  {}  {details}", marks.render(look, row)).trim_end());
-        text.push('\n');
+        let details = join_parts(&describe_worth(row), look.separator(), width.saturating_sub(BAR + 4), |long| {
+            vec![look.truncate(long, width.saturating_sub(BAR + 4))]
+        });
+        for (number, line) in details.iter().enumerate() {
+            let bar = if number == 0 { marks.render(look, row) } else { " ".repeat(BAR) };
+            text.push_str(format!("  {bar}  {}", look.paint(TextStyle::Faint, line)).trim_end());
+            text.push('\n');
+        }
     }
     text.push('\n');
     let legend = format!("{} accepted  {} dismissed  {} undecided", marks.accepted, marks.dismissed, marks.undecided);
@@ -107,12 +111,23 @@ pub fn describe_misjudged(one: &MisjudgedKind) -> String {
 pub fn describe_worth(row: &WorthRow) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(row.precision.at_least.map(|share| format!("at least {}", format_percent(Some(share)))));
-    // A reviewer that costs nothing has a time only.
-    let cost = row.cost_per_accepted.filter(|cost| *cost > 0.0).map(format_dollars);
-    let each: Vec<String> = cost.into_iter().chain(row.review_ms_per_accepted.map(format_millis)).collect();
-    parts.extend((!each.is_empty()).then(|| format!("{} each", each.join(" and "))));
+    parts.extend(describe_spending(row));
     parts.extend(describe_dismissals(row));
     parts
+}
+
+/// Describes cost and time for each accepted finding: `$0.04 and 61 s each`; where none is accepted, those of all reviews:
+/// `$0.04 and 61 s in all`. What costs nothing has a time only.
+fn describe_spending(row: &WorthRow) -> Option<String> {
+    let (cost, ms, what) = match row.accepted {
+        0 => (row.cost, Some(row.review_ms).filter(|ms| *ms > 0), "in all"),
+        _ => (row.cost_per_accepted, row.review_ms_per_accepted, "each"),
+    };
+    let is_unpriced = row.cost.is_none() && row.cost_per_accepted.is_none();
+    let unpriced = if is_unpriced { ", price not known" } else { "" };
+    let cost = cost.filter(|cost| *cost > 0.0).map(format_dollars);
+    let spent: Vec<String> = cost.into_iter().chain(ms.map(format_millis)).collect();
+    (!spent.is_empty()).then(|| format!("{} {what}{unpriced}", spent.join(" and ")))
 }
 
 /// Describes the reasons of a row's dismissals, the most frequent first: `12 false alarm`.
@@ -208,6 +223,44 @@ mod tests {
             },
             precision: Precision::from_counts(accepted, dismissed),
             ..WorthRow::default()
+        }
+    }
+
+    #[test]
+    fn cost_and_time_are_those_of_an_accepted_finding_or_of_all_reviews() {
+        let accepted = |cost: Option<f64>| WorthRow {
+            cost: cost.map(|each| each * 4.0),
+            cost_per_accepted: cost,
+            review_ms: 8_000,
+            review_ms_per_accepted: Some(2_000),
+            ..sample_row("deep", [4, 0, 0, 0])
+        };
+        let rejected = |cost: Option<f64>| WorthRow { cost, review_ms: 8_000, ..sample_row("deep", [0, 0, 4, 0]) };
+        for (row, expected) in [
+            (accepted(Some(0.02)), Some("$0.02 and 2.0 s each")),
+            (accepted(Some(0.0)), Some("2.0 s each")),
+            (accepted(None), Some("2.0 s each, price not known")),
+            (rejected(Some(0.08)), Some("$0.08 and 8.0 s in all")),
+            (rejected(Some(0.0)), Some("8.0 s in all")),
+            (rejected(None), Some("8.0 s in all, price not known")),
+            (WorthRow::default(), None),
+        ] {
+            assert_eq!(describe_spending(&row).as_deref(), expected, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn every_reason_of_a_dismissal_is_told_at_any_width() {
+        let reasons =
+            DismissalCounts { not_worth_it: 1, false_alarm: 20, intended: 9, generated: 3, ..Default::default() };
+        let row = WorthRow { dismissed_by_reason: reasons, ..sample_row("deep", [4, 33, 0, 0]) };
+        let worth = Worth { by_model: vec![row], ..Worth::default() };
+        for width in [40, 60, 80, 110] {
+            let look = TextOptions { color: false, ascii: false, width: Some(width), now: Time::UNIX_EPOCH };
+            let page = render_worth(&look, &worth, WorthGrouping::Model);
+            for reason in ["20 false alarm", "9 intended", "3 generated", "1 not worth it"] {
+                assert!(page.contains(reason), "{reason} at {width} in {page}");
+            }
         }
     }
 

@@ -297,6 +297,12 @@ fn a_lone_urgent_claim_is_disputed_where_others_reviewed_the_same_hunk() {
     };
     assert!(!is_alone(dispute(with_hunk(LineRange::new(200, 210)))), "it saw another hunk");
     assert!(is_alone(dispute(with_hunk(LineRange::new(42, 60)))));
+    // The record of the reviewer makes the claim less urgent, and nobody agrees with it for that.
+    let mut lowered = report(41, Performance, P1, "The list is copied for each row");
+    SteeredKind { kind: Performance, accepted: 0, wrong: 22 }.lower(&mut lowered, "gpt");
+    let lowered = merge(&[member("gpt", vec![lowered]), quiet()]);
+    assert_eq!(lowered.findings[0].priority, P2);
+    assert!(is_alone(lowered.findings[0].disputed.clone()), "{lowered:?}");
     let minor = merge(&[member("gpt", vec![report(41, Correctness, P2, "Off by one")]), quiet()]);
     assert!(minor.findings[0].disputed.is_empty(), "it is not urgent");
 }

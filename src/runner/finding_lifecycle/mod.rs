@@ -330,9 +330,15 @@ impl<'a> FindingSettlement<'a> {
                 .push(format!("{} is a flip-flop: it asks to undo what {} asked for", flip.finding_id, flip.undoes));
         }
         let raised: HashSet<&str> = finding_ids(&outcome.findings).collect();
+        // Reports of members that the list of a panel has under another id.
+        let merged = dispositions.iter().filter(|line| line.merged_into.is_some()).count();
+        if merged > 0 {
+            let reports = format_count(merged, "report");
+            outcome.notes.push(format!("{reports} merged into findings of the list, which have other ids"));
+        }
         let judged = |status| {
             let earlier = dispositions.iter().filter(|line| !raised.contains(line.finding_id.as_str()));
-            earlier.filter(|line| line.status == status).count()
+            earlier.filter(|line| line.status == status && line.merged_into.is_none()).count()
         };
         for (status, what) in [
             (FindingStatus::Addressed, "confirmed as addressed"),

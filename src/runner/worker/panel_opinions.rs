@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::config::Prompt;
 use crate::domain::{
     BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
-    PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, content_hash, text,
+    PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, Voice, WindowUse, content_hash, text,
 };
 use crate::masking::Mask;
 use crate::review::conversation::{BudgetLimit, RemainingBudget};
@@ -348,8 +348,16 @@ impl RunWorker<'_> {
     /// Describes what was said about a finding, and shows its code.
     pub(super) fn describe_reports(&self, finding: &Finding, mask: Mask) -> String {
         let mut said = format!("{}\n", describe_finding(finding));
-        for voice in finding.voices.iter().filter(|voice| voice.title != finding.title) {
-            let line = format!("another reviewer, {} {}: {}", voice.priority, voice.kind, voice.title);
+        let own = finding.own_voice().and_then(|at| finding.voices.get(at));
+        let repeats_own = |voice: &Voice| {
+            own.is_some_and(|own| {
+                (&own.title, &own.explanation, own.priority) == (&voice.title, &voice.explanation, voice.priority)
+            })
+        };
+        for voice in finding.voices.iter().filter(|voice| !repeats_own(voice)) {
+            let reason = Some(voice.explanation.as_str()).filter(|reason| *reason != finding.explanation);
+            let reason = reason.filter(|reason| !reason.is_empty()).map_or_else(String::new, |it| format!(": {it}"));
+            let line = format!("another reviewer, {} {}: {}{reason}", voice.priority, voice.kind, voice.title);
             said.push_str(&format!("{}\n", text::sanitize_line(&line)));
         }
         for dispute in &finding.disputed {

@@ -12,7 +12,7 @@ use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCo
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{
     MIN_TELLING_DECISIONS, WorthGrouping, build_charts, describe_metrics, describe_misjudged, describe_span,
-    describe_worth, gather_metrics, split_bar,
+    describe_worth, gather_metrics, join_parts, split_bar,
 };
 use crate::store::StoreView;
 use crate::tui::app::App;
@@ -42,6 +42,8 @@ const WORTH: &str = "Worth";
 /// Greatest width of a reviewer's name before its bar, and smallest width of the bar, in columns.
 const MAX_WORTH_NAME: usize = 24;
 const MIN_WORTH_BAR: usize = 10;
+/// Fewest columns in which the facts behind a bar are broken into lines; fewer columns show the beginning of them.
+const MIN_FACT_COLUMNS: usize = 16;
 /// Smallest and greatest width of a precision bar in columns.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
@@ -350,7 +352,17 @@ fn render_worth(glyphs: &Glyphs, worth: &Worth, grouping: WorthGrouping, width: 
         let accepted = format_short_count(u64::from(row.accepted));
         let mut facts = vec![format!("{accepted} of {} accepted", format_short_count(u64::from(row.raised)))];
         facts.extend(describe_worth(row));
-        doc.push(line.with_span(Role::Muted, &shorten(&facts.join(&dot), room, glyphs.ellipsis)));
+        let cut = |long: &str| vec![shorten(long, room, glyphs.ellipsis)];
+        let mut facts = match room {
+            0..MIN_FACT_COLUMNS => cut(&facts.join(&dot)),
+            _ => join_parts(&facts, &dot, room, cut),
+        }
+        .into_iter();
+        doc.push(line.with_span(Role::Muted, &facts.next().unwrap_or_default()));
+        for more in facts {
+            let indent = " ".repeat(names + bar + 4);
+            doc.push(DocLine::styled(Role::Normal, &indent).with_span(Role::Muted, &more));
+        }
     }
     if grouping == WorthGrouping::Reviewer {
         for one in &worth.almost_always_wrong {

@@ -97,7 +97,17 @@ fn members_are_compared_by_what_became_of_the_problem_on_the_list() {
     let findings = panel.findings(&run);
     let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
     assert_ne!(injection.voices[0].finding_id, injection.voices[1].finding_id, "{injection:#?}");
-    panel.place.revdeck(&["triage", injection.finding_id.as_str(), "addressed"]);
+    // The code of the report under the other id is not gone.
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    assert!(notes.iter().any(|note| note.starts_with("1 report merged into findings of the list")), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.contains("the code is gone")), "{notes:?}");
+    // A decision about the other id is one about the problem.
+    let other = injection.voices.iter().map(|voice| &voice.finding_id).find(|id| **id != injection.finding_id);
+    let other = other.expect("another id").as_str();
+    let decided = panel.place.test.revdeck(&["triage", other, "addressed"]);
+    assert_eq!(out(&decided).trim_end(), format!("{}  open -> addressed", injection.finding_id));
+    let note = format!("note: a panel lists {other} as {}", injection.finding_id);
+    assert!(crate::env::err(&decided).contains(&note), "{}", crate::env::err(&decided));
     let test = &panel.place.test;
     let members = ["one", "two"].map(|name| panel.member(&run, name).run_id);
     let compared = test.json(&["compare", members[0].as_str(), members[1].as_str(), "--format", "json"], DONE);

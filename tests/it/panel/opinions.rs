@@ -22,6 +22,25 @@ fn a_judge_is_held_to_the_budget_of_a_run() {
 }
 
 #[test]
+fn a_judge_reads_the_reasons_of_every_reviewer() {
+    let judge = Model::start(vec![says("{}")]);
+    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    panel.review(&["--panel", "all"], DONE);
+    let requests = judge.requests();
+    let [request] = requests.as_slice() else { panic!("{requests:#?}") };
+    let request = request.to_string();
+    for words in [
+        "SQL injection through `name`, as the line shows.",
+        "another reviewer, p3 SECURITY: User input `name` is concatenated into SQL: injection: User input `name` is \
+         concatenated into SQL: injection, as the line shows.",
+        "disputed: the priorities go from p0 to p3",
+    ] {
+        assert!(request.contains(words), "{words} in {request}");
+    }
+}
+
+#[test]
 fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
     let (boss, judge) = (Model::start(vec![says(ruling.to_string())]), Model::start(vec![says(ruling.to_string())]));
