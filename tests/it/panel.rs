@@ -8,6 +8,7 @@ mod kills;
 mod max_cost;
 mod member_kills;
 mod merged_list;
+mod moved_decisions;
 mod opinions;
 mod secrets;
 mod settings;

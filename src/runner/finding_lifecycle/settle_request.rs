@@ -1,7 +1,7 @@
 //! Updates findings after a request that starts no new review. Such a request is evidence, too: reported code may be
 //! back, and files may be deleted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::FindingSettlement;
 use super::earlier_findings::sight_from_run;
@@ -85,6 +85,7 @@ impl FindingLifecycle<'_> {
             status: RunStatus::Completed,
             findings: Vec::new(),
             unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
             counts: FindingCounts::default(),
             coverage: Coverage { left_out: left_out.clone(), ..Coverage::default() },
             summary: String::new(),

@@ -1,6 +1,6 @@
 //! Settles runs of non-deterministic reviewers in a real repository and store.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::*;
@@ -88,6 +88,7 @@ impl LifecycleFixture {
             summary: summarize_run(status, &counts, &coverage),
             findings,
             unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
             counts,
             coverage,
             notes: Vec::new(),
