@@ -3,13 +3,12 @@
 //! The preview is a forecast. The request decides again under the store's lock, and the worker decides which hunks are
 //! carried over.
 
-use std::collections::HashMap;
-
 use crate::config::{Dollars, ModelCatalog, PanelSettings};
 use crate::domain::{Panel, RunId, Scope, UncountedCost, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision, ReviewAction};
 use crate::runner::launcher::continued_panel::ContinuedPanel;
+use crate::runner::launcher::missing_opinions::find_reused_list;
 use crate::runner::launcher::panel_request::member_input;
 use crate::runner::launcher::request::{RequestInput, count_changed_lines};
 use crate::runner::launcher::request_decision::{DeadWorkerPolicy, EarlierRunFacts};
@@ -172,8 +171,11 @@ impl Launcher<'_> {
         };
         let (reviewers, reviewer) = (self.services.reviewers(), input.policy_request.reviewer.as_str());
         let panel = reviewers.find_panel(reviewer)?;
-        if panel.is_some() {
-            preview.decision = self.renew_opinions(input.request, preview.decision);
+        if let Some(panel) = &panel
+            && let Some(run) = find_reused_list(input.request, &preview.decision)
+        {
+            let missing = self.find_missing_opinions(&run, panel.max_cost.map(Dollars::as_f64))?;
+            preview.decision = policy::renew_opinions(preview.decision, &missing);
         }
         if !preview.decision.action.starts_run() {
             return Ok(preview);
@@ -316,7 +318,7 @@ impl Launcher<'_> {
     /// Decides as the request will, on the runs that are known now.
     fn forecast_decision(&self, input: &RequestInput<'_>) -> Result<Decision, RunnerError> {
         let view = self.services.store.runs_view()?;
-        let mut earlier = EarlierRunFacts { dead: DeadWorkerPolicy::LeaveIt, resumable: HashMap::new() };
+        let mut earlier = EarlierRunFacts::new(DeadWorkerPolicy::LeaveIt);
         loop {
             let candidates = self.collect_candidates(&view, input, &earlier)?.unwrap_or_default();
             if candidates.unchecked.is_empty() {
