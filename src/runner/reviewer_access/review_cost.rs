@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::config::{ModelCatalog, ModelFacts, ModelPrice, ReviewerKind, ReviewerSettings, Settings};
+use crate::domain::text::{format_limit_dollars, round_up_dollars};
 use crate::domain::{SummaryAuthor, Usage};
 use crate::runner::reviewer_access::model_reviewer::{MAX_ANSWER_TOKENS, max_turns};
 use crate::runner::{BUILTIN_REVIEWER, ReviewerAccess, RunnerError};
@@ -16,7 +17,7 @@ pub enum CostLimit {
     Nothing,
     /// It costs no more than this.
     AtMost {
-        /// US dollars, rounded up to a cent.
+        /// US dollars, rounded up to what is written.
         dollars: f64,
     },
     /// The price is unknown.
@@ -27,10 +28,9 @@ pub enum CostLimit {
 }
 
 impl CostLimit {
-    /// Returns the limit of an amount in US dollars, rounded up to a cent.
+    /// Returns the limit of an amount in US dollars, rounded up to a cent; below ten cents, to two digits.
     pub(in crate::runner) fn at_most(dollars: f64) -> Self {
-        // Half a thousandth of a cent is an error of the sum.
-        Self::AtMost { dollars: (dollars * 100.0 - 0.0005).ceil() / 100.0 }
+        Self::AtMost { dollars: round_up_dollars(dollars) }
     }
 
     /// Returns the limit of both together. An unknown price makes the sum unknown.
@@ -63,7 +63,7 @@ impl fmt::Display for CostLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("at no cost"),
-            Self::AtMost { dollars } => write!(f, "at most ${dollars:.2}"),
+            Self::AtMost { dollars } => write!(f, "at most {}", format_limit_dollars(*dollars)),
             Self::Unknown { tokens: None } => f.write_str("its price is not known"),
             Self::Unknown { tokens: Some(tokens) } => write!(f, "its price is not known, at most {tokens} tokens"),
         }
@@ -148,6 +148,28 @@ impl ReviewerAccess<'_> {
         }
         Ok(limit)
     }
+
+    /// Returns the highest cost of one answer of these reviewers or of their fallbacks, in US dollars. Those without a known price
+    /// are left out.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such reviewer, or `models.toml` cannot be read.
+    pub(super) fn longest_answer_cost(&self, names: &[&str]) -> Result<f64, RunnerError> {
+        let models = ModelCatalog::load(&self.services.paths)?;
+        let mut highest: f64 = 0.0;
+        for name in names {
+            let mut next = Some(*name);
+            while let Some(name) = next.filter(|name| *name != BUILTIN_REVIEWER) {
+                let settings = self.model_settings(name)?;
+                let facts = models.facts_for_reviewer(settings);
+                let answer = facts.price.as_ref().map(|price| cost_of_longest_answer(price, &facts));
+                highest = highest.max(answer.unwrap_or(0.0));
+                next = settings.fallback.as_deref();
+            }
+        }
+        Ok(highest)
+    }
 }
 
 /// Returns the most that one review by this reviewer may cost, without its fallbacks.
@@ -165,7 +187,7 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
     }
     let output = facts.max_output.min(MAX_ANSWER_TOKENS);
     let input = window.max_tokens.min(facts.context_window.saturating_sub(output));
-    let answer = price.cost(&Usage { output, ..Usage::default() });
+    let answer = cost_of_longest_answer(price, facts);
     let mut most = Vec::new();
     // Second opinions and a model's own summaries are further requests, which only the budgets limit.
     if settings.critic.is_none() && settings.summary == SummaryAuthor::Local {
@@ -181,12 +203,23 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
     }
 }
 
+/// Returns the highest cost of one answer, in US dollars.
+fn cost_of_longest_answer(price: &ModelPrice, facts: &ModelFacts) -> f64 {
+    let output = facts.max_output.min(MAX_ANSWER_TOKENS);
+    // Without input it is not the higher price of long prompts.
+    price.cost(&Usage { output, ..Usage::default() }) * long_output_factor(price)
+}
+
+/// Returns the factor by which output is dearer after long prompts; 1 if it is not.
+fn long_output_factor(price: &ModelPrice) -> f64 {
+    price.long.map_or(1.0, |long| f64::from(long.output_percent.max(100)) / 100.0)
+}
+
 /// Returns the highest cost of a number of tokens, in US dollars.
 fn cost_of_tokens(price: &ModelPrice, tokens: u64) -> f64 {
     let as_input = price.cost(&Usage { input: tokens, ..Usage::default() });
     // The input of 0 has no higher price for long prompts; such prompts are dearer as input and as output.
-    let long = price.long.map_or(1.0, |long| f64::from(long.output_percent.max(100)) / 100.0);
-    let as_output = price.cost(&Usage { output: tokens, ..Usage::default() }) * long;
+    let as_output = price.cost(&Usage { output: tokens, ..Usage::default() }) * long_output_factor(price);
     as_input.max(as_output)
 }
 
