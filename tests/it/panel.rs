@@ -189,7 +189,13 @@ fn three_reviewers_give_one_list_and_are_asked_once() {
         assert_eq!((member.status, member.links.member_of.as_ref()), (RunStatus::Completed, Some(&run.run_id)));
         assert_eq!(member.links.superseded_by.as_ref(), Some(&run.run_id));
         assert_eq!(member.subject.snapshot_commit, run.subject.snapshot_commit);
+        // It is shown as what it was, and not as an older review of other code.
+        let shown = panel.place.revdeck(&["show", member.run_id.as_str()]);
+        assert!(shown.contains("completed") && !shown.contains("superseded"), "{shown}");
     }
+    let runs = panel.place.test.json(&["runs", "--format", "json"], DONE);
+    let freshness: Vec<&Value> = runs["runs"].as_array().expect("runs").iter().map(|run| &run["freshness"]).collect();
+    assert_eq!(freshness, [&json!("current"); 4], "{runs}");
     assert!(run.usage.cost.abs() < f64::EPSILON, "what members cost is theirs");
     assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
     // Asked again: the same list, and no request.
