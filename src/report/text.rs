@@ -476,9 +476,7 @@ fn render_panel(look: &TextOptions, finding: &Finding) -> String {
         }
     }
     panel::describe_steps(finding, WordStyle::Plain).iter().for_each(|step| push(step, 0));
-    panel::describe_disputes(finding, WordStyle::Plain)
-        .iter()
-        .for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
+    panel::describe_disputes(finding, WordStyle::Plain).iter().for_each(|dispute| push(&dispute.to_line(), 0));
     text
 }
 

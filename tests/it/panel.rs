@@ -398,6 +398,9 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("there");
     let said: Vec<String> = injection.steps.iter().map(ToString::to_string).collect();
     assert!(said.contains(&"dear finds it real: name reaches the statement".to_owned()), "{said:?}");
+    let shown = panel.place.revdeck(&["show", injection.finding_id.as_str()]);
+    assert!(shown.contains("settled: the priorities go from p0 to p3; dear finds it real"), "{shown}");
+    assert!(!shown.contains("disputed"), "{shown}");
     assert_eq!((injection.priority as u8, injection.voices.len()), (0, 2));
     assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
     // Its cost counts for the judge, who has reported nothing.
