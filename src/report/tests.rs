@@ -266,6 +266,8 @@ fn the_reviewers_that_report_a_finding_are_said_in_a_few_words() {
 
 #[test]
 fn a_dispute_says_who_has_settled_it() {
+    use crate::domain::Opinion::{False, Real, Unsure};
+
     let disputed = panel_finding();
     let ruled = |by: &str, opinion| FindingStep::Ruled {
         by: by.to_owned(),
@@ -274,7 +276,6 @@ fn a_dispute_says_who_has_settled_it() {
         from: Priority::P0,
         to: Priority::P0,
     };
-    use crate::domain::Opinion::{False, Real, Unsure};
     for (rulings, expected) in [
         (vec![], "disputed: the priorities go from p0 to p2"),
         (vec![ruled("opus", Real)], "settled: the priorities go from p0 to p2; opus finds it real"),
