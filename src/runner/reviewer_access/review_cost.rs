@@ -163,7 +163,8 @@ impl ReviewerAccess<'_> {
             while let Some(name) = next.filter(|name| *name != BUILTIN_REVIEWER) {
                 let settings = self.model_settings(name)?;
                 let facts = models.facts_for_reviewer(settings);
-                let answer = facts.price.as_ref().map(|price| cost_of_longest_answer(price, &facts));
+                let max_tokens = self.services.settings.window.max_tokens;
+                let answer = facts.price.as_ref().map(|price| cost_of_longest_answer(price, &facts, max_tokens));
                 highest = highest.max(answer.unwrap_or(0.0));
                 next = settings.fallback.as_deref();
             }
@@ -185,13 +186,11 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
     if price.is_free() {
         return CostLimit::Nothing;
     }
-    let output = facts.max_output.min(MAX_ANSWER_TOKENS);
-    let input = window.max_tokens.min(facts.context_window.saturating_sub(output));
-    let answer = cost_of_longest_answer(price, facts);
+    let answer = cost_of_longest_answer(price, facts, window.max_tokens);
     let mut most = Vec::new();
     // Second opinions and a model's own summaries are further requests, which only the budgets limit.
     if settings.critic.is_none() && settings.summary == SummaryAuthor::Local {
-        let request = price.cost(&Usage { input, output, ..Usage::default() });
+        let request = price.cost(&limit_request(facts, window.max_tokens));
         most.push(f64::from(max_turns(settings, window)) * request);
     }
     // The budgets are checked before each request, for what it sends: its answer comes on top.
@@ -203,23 +202,27 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
     }
 }
 
-/// Returns the highest cost of one answer, in US dollars.
-fn cost_of_longest_answer(price: &ModelPrice, facts: &ModelFacts) -> f64 {
+/// Returns the largest request and the longest answer of a conversation, in tokens. `max_tokens` is the limit of its window.
+fn limit_request(facts: &ModelFacts, max_tokens: u64) -> Usage {
     let output = facts.max_output.min(MAX_ANSWER_TOKENS);
-    // Without input it is not the higher price of long prompts.
-    price.cost(&Usage { output, ..Usage::default() }) * long_output_factor(price)
+    let input = max_tokens.min(facts.context_window.saturating_sub(output));
+    Usage { input, output, ..Usage::default() }
 }
 
-/// Returns the factor by which output is dearer after long prompts; 1 if it is not.
-fn long_output_factor(price: &ModelPrice) -> f64 {
-    price.long.map_or(1.0, |long| f64::from(long.output_percent.max(100)) / 100.0)
+/// Returns the highest cost of one answer, in US dollars: that after the largest request, because long prompts may have dearer
+/// answers.
+fn cost_of_longest_answer(price: &ModelPrice, facts: &ModelFacts, max_tokens: u64) -> f64 {
+    let request = limit_request(facts, max_tokens);
+    let sent = Usage { output: 0, ..request };
+    price.cost(&request) - price.cost(&sent)
 }
 
 /// Returns the highest cost of a number of tokens, in US dollars.
 fn cost_of_tokens(price: &ModelPrice, tokens: u64) -> f64 {
     let as_input = price.cost(&Usage { input: tokens, ..Usage::default() });
     // The input of 0 has no higher price for long prompts; such prompts are dearer as input and as output.
-    let as_output = price.cost(&Usage { output: tokens, ..Usage::default() }) * long_output_factor(price);
+    let long = price.long.map_or(1.0, |long| f64::from(long.output_percent.max(100)) / 100.0);
+    let as_output = price.cost(&Usage { output: tokens, ..Usage::default() }) * long;
     as_input.max(as_output)
 }
 
