@@ -104,11 +104,10 @@ fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
 fn a_judge_that_the_limit_stopped_is_asked_when_the_limit_allows_more() {
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
     let judge = Model::start(vec![says(ruling.to_string())]);
-    // The limit has room for the members, and not for a request of two hundred tokens at this price.
-    let more = format!(
-        "max_cost = 0.03\njudge = \"dear\"\n{}",
-        reviewer("dear", &judge, "price_input = 200.0\nprice_output = 200.0\n")
-    );
+    // The limit has room for the members, and not for a request of a hundred tokens at the price of the judge.
+    let prices = "price_input = 1000.0\nprice_output = 1000.0\n";
+    let dear = reviewer("dear", &judge, prices);
+    let more = format!("max_cost = 0.1\njudge = \"dear\"\n{dear}[budget]\nrun_cost = 50.0\n");
     let panel = Panel::start(vec![first()], vec![contradiction()], &more);
     let run = panel.review(&["--panel", "all"], DONE);
     let stops = panel.place.events(&run.run_id);
@@ -116,7 +115,7 @@ fn a_judge_that_the_limit_stopped_is_asked_when_the_limit_allows_more() {
     assert_eq!((stops, judge.asked()), (1, 0), "{:?}", panel.place.output(&run.run_id).expect("an output").notes);
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id, "the limit stands");
     let settings = std::fs::read_to_string(panel.place.test.home().join("config.toml")).expect("settings");
-    panel.place.settings(&settings.replace("max_cost = 0.03", "max_cost = 5.0"));
+    panel.place.settings(&settings.replace("max_cost = 0.1", "max_cost = 40.0"));
     let again = panel.review(&["--panel", "all"], DONE);
     assert!(again.decision.starts_with(&format!("{} lacks second opinions: ", run.run_id)), "{}", again.decision);
     assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 1));
