@@ -58,7 +58,7 @@ pub struct ReviewArgs {
     #[arg(long, group = "result")]
     wait: bool,
     /// Only print what the review would do and cost; start nothing
-    #[arg(long, conflicts_with = "result")]
+    #[arg(long, conflicts_with_all = ["result", "sync", "fail_on", "allow_unreviewed"])]
     estimate: bool,
     /// Review again even if an equivalent review exists
     #[arg(long)]
@@ -175,6 +175,10 @@ fn resolve_prompt_set(paths: &Paths, asked: Option<&str>, reviewer: &str) -> Res
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
     if !arguments.prints_findings() && arguments.format.exporter().is_some() {
         let name = arguments.format.name();
+        if arguments.estimate {
+            return Err(CliError::usage(format!("--format {name} is for findings, and --estimate prints none"))
+                .hint("--format text or json prints the estimate"));
+        }
         return Err(CliError::usage(format!("--format {name} needs --wait: without it there are no findings yet"))
             .hint(format!("`revdeck show latest --format {name}` prints them when the review has ended")));
     }

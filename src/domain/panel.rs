@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::text::format_limit_dollars;
-use super::{Finding, FindingId, FindingStep, Opinion, Priority, RunId, UncountedCost, is_default};
+use super::{Finding, FindingId, FindingStep, Priority, RunId, UncountedCost, is_default};
 
 word_enum!(
     /// Decision of the policy about a request, without the run that it is about.
@@ -96,9 +96,7 @@ impl PanelOpinion {
 
     /// Returns true if the reviewer is asked about a finding. A dispute is settled by a second opinion that can tell.
     pub fn concerns(&self, finding: &Finding) -> bool {
-        let is_verdict =
-            |step: &FindingStep| matches!(step, FindingStep::Ruled { opinion: Opinion::Real | Opinion::False, .. });
-        let is_disputed = !finding.disputed.is_empty() && !finding.steps.iter().any(is_verdict);
+        let is_disputed = !finding.disputed.is_empty() && !finding.steps.iter().any(FindingStep::is_verdict);
         self.priorities.contains(&finding.priority) || (self.disputed && is_disputed)
     }
 

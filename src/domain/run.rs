@@ -556,6 +556,14 @@ pub struct RunLinks {
     pub panel: Option<Panel>,
 }
 
+impl RunLinks {
+    /// Returns the newer run that replaced this one. The panel of a member replaces it in lists only: the member has reviewed the
+    /// same code.
+    pub fn replaced_by(&self) -> Option<&RunId> {
+        self.superseded_by.as_ref().filter(|newer| self.member_of.as_ref() != Some(*newer))
+    }
+}
+
 /// Reason why a run ended before it was complete, or went on although newer code was requested.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunEnding {

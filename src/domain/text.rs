@@ -76,16 +76,31 @@ pub fn format_thousands(n: u64) -> String {
 /// Formats US dollars with two decimals, and amounts below ten cents with as many as show two digits that are not zeros at
 /// the front: `$1.20`, `$0.05`, `$0.012`, `$0.00042`. For limits, which may be small.
 pub fn format_limit_dollars(amount: f64) -> String {
+    let decimals = count_decimals(amount);
+    let all = format!("${amount:.decimals$}");
+    let with_cents = all.len() - (decimals - 2);
+    let used = all.trim_end_matches('0').len();
+    all[..used.max(with_cents)].to_owned()
+}
+
+/// Rounds US dollars up to the decimals that [`format_limit_dollars`] writes, so that what is written is no less than the amount.
+pub fn round_up_dollars(amount: f64) -> f64 {
+    let scale = 10_f64.powi(count_decimals(amount) as i32);
+    // A two-thousandth of the last digit is an error of the sum.
+    let digits = (amount * scale - 0.0005).ceil();
+    if digits > 0.0 { digits / scale } else { 0.0 }
+}
+
+/// Returns the number of decimals with which an amount in US dollars shows two digits that are not zeros at the front, at least
+/// two.
+fn count_decimals(amount: f64) -> usize {
     const MAX_DECIMALS: usize = 8;
     let mut decimals = 2;
     let mut scaled = amount.abs() * 10.0;
     while decimals < MAX_DECIMALS && scaled > 0.0 && scaled < 1.0 {
         (decimals, scaled) = (decimals + 1, scaled * 10.0);
     }
-    let all = format!("${amount:.decimals$}");
-    let with_cents = all.len() - (decimals - 2);
-    let used = all.trim_end_matches('0').len();
-    all[..used.max(with_cents)].to_owned()
+    decimals
 }
 
 /// Converts the bytes of a file name to text that can be shown and stored. Valid UTF-8 stays; an invalid byte becomes
@@ -201,6 +216,24 @@ mod tests {
             (1e-12, "$0.00"),
         ] {
             assert_eq!(format_limit_dollars(amount), told, "{amount}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_of_an_amount_that_was_rounded_up_is_no_less() {
+        for (amount, told) in [
+            (0.0, "$0.00"),
+            (-0.1, "$0.00"),
+            (0.015, "$0.015"),
+            (0.0151, "$0.016"),
+            (0.0123, "$0.013"),
+            (0.0996, "$0.10"),
+            (0.004, "$0.004"),
+            (0.004_21, "$0.0043"),
+            (0.1 + 0.2, "$0.30"),
+            (1.001, "$1.01"),
+        ] {
+            assert_eq!(format_limit_dollars(round_up_dollars(amount)), told, "{amount}");
         }
     }
 

@@ -92,7 +92,8 @@ pub struct Disposition {
     pub action: TriageAction,
     /// Group id of all findings triaged by one keypress; one undo reverts the whole group.
     pub group: String,
-    /// Run in which the engine saw the evidence for this change.
+    /// Run in which the engine saw the evidence for this change; of a decision, the run of the panel that
+    /// [took it over](Self::is_taken_over).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// Finding of a panel's list that describes the same problem, because of which this one is obsolete.
@@ -151,6 +152,12 @@ impl Disposition {
     /// Returns true for a decision of a person or an assistant, on whatever machine; false for evidence of a review.
     pub fn is_decision(&self) -> bool {
         self.team.is_some() || self.actor != Actor::Engine
+    }
+
+    /// Returns true if somebody has decided so about the report of a panel's member, and the finding of the panel's list took the
+    /// decision over. Such a line has the group of the decision.
+    pub fn is_taken_over(&self) -> bool {
+        self.is_decision() && self.run_id.is_some()
     }
 
     /// Returns the group of the lines that follow from forgetting a machine.

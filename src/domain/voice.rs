@@ -252,12 +252,7 @@ impl FindingStep {
                 format!("confidence lowered from {from} to {to}: no other reviewer reports it, and {because}")
             }
             Self::Ruled { by, opinion, reason, from, to } => {
-                let said = match opinion {
-                    Opinion::Real => "finds it real",
-                    Opinion::False => "finds it false",
-                    Opinion::Unsure => "cannot tell",
-                };
-                let mut ruling = format!("{} {said}", sanitize_line(by));
+                let mut ruling = describe_opinion(by, *opinion);
                 if from != to {
                     ruling.push_str(&format!(", priority {} becomes {}", priority(from), priority(to)));
                 }
@@ -278,6 +273,30 @@ impl FindingStep {
             Self::Unknown => "changed by a newer revdeck".to_owned(),
         }
     }
+}
+
+impl FindingStep {
+    /// Returns true for a second opinion that settles a dispute: its reviewer can tell.
+    pub fn is_verdict(&self) -> bool {
+        matches!(self, Self::Ruled { opinion: Opinion::Real | Opinion::False, .. })
+    }
+
+    /// Says in a few words what a second opinion is: `opus finds it real`; `None` for another step.
+    pub fn describe_ruling(&self) -> Option<String> {
+        match self {
+            Self::Ruled { by, opinion, .. } => Some(describe_opinion(by, *opinion)),
+            _ => None,
+        }
+    }
+}
+
+fn describe_opinion(by: &str, opinion: Opinion) -> String {
+    let said = match opinion {
+        Opinion::Real => "finds it real",
+        Opinion::False => "finds it false",
+        Opinion::Unsure => "cannot tell",
+    };
+    format!("{} {said}", sanitize_line(by))
 }
 
 impl Dispute {

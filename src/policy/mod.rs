@@ -17,6 +17,8 @@
 //! | may a finding be snoozed, and is it? | [`may_snooze`], [`is_snoozed`] | actor, priority, end of the snooze, now |
 //! | may a question be asked? | [`check_question_budget`] | limits of a run and of a day, what is used, the most it may take |
 //! | which decision of a team stands? | [`merge_decisions`] | decisions of all machines, and which ones their authors knew |
+//! | is a panel asked again for second opinions? | [`renew_opinions`] | runs without an answer, limits then and now |
+//! | which decisions about reports hold for a panel's list? | [`take_over_decisions`] | last decisions about the ids of a problem, their order |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
 //! # Finding lifecycle
@@ -44,6 +46,8 @@ mod finding_snooze;
 mod freshness;
 mod known_run;
 mod lifecycle;
+mod missing_opinions;
+mod moved_decisions;
 mod needless_runs;
 mod question_budget;
 mod run_authority;
@@ -66,6 +70,8 @@ pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
     find_resolution, may_cancel, may_set, needs_reason, next_status,
 };
+pub(crate) use missing_opinions::{MissingOpinions, OpinionStop, PresentLimit, renew_opinions};
+pub(crate) use moved_decisions::{LoggedDecision, take_over_decisions};
 pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
 pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};

@@ -188,7 +188,8 @@ impl FindingHistory {
                 if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
             let who = line.describe_team_author().unwrap_or_else(|| line.acting_word().to_owned());
             let void = self.void.get(&index).map_or_else(String::new, |cause| format!(" ({})", cause.describe()));
-            let what = format!("{who} {} {} -> {}{void}{reason}", line.action, line.previous, line.status);
+            let taken_over = if line.is_taken_over() { " (about a report that its panel lists here)" } else { "" };
+            let what = format!("{who} {} {} -> {}{taken_over}{void}{reason}", line.action, line.previous, line.status);
             decisions.push((line.at, format!("{} ago  {what}\n", age(&line.at))));
         }
         let mut events: Vec<(Time, String)> = Vec::new();

@@ -85,8 +85,14 @@ pub fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> O
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
+/// Returns what limits say about the costs: who cannot be counted, and that nothing can be sent.
+pub fn list_limit_notes(preview: &RequestPreview) -> Vec<String> {
+    let uncounted = preview.uncounted.as_ref().map(ToString::to_string);
+    uncounted.into_iter().chain(preview.no_room.clone()).collect()
+}
+
 /// Describes what each member of a panel and all of them together will probably send first and may cost at most:
-/// `one reused, 0 tokens; two ~4k tokens ($0.01), at most $0.40; together first requests ~4k tokens ($0.01); at most $0.40`. For a
+/// `one reused, 0 tokens; two ~4k tokens ($0.012), at most $0.40; together first requests ~4k tokens ($0.012); at most $0.40`. For a
 /// single reviewer, only the last part. `None` if nothing starts.
 pub fn describe_costs(preview: &RequestPreview) -> Option<String> {
     if !preview.decision.action.starts_run() {
@@ -117,7 +123,7 @@ fn describe_member_cost(member: &MemberForecast) -> String {
 /// Formats what is sent and its price, if that is known and not zero: `~24k tokens ($0.08)`.
 fn format_sent(tokens: u64, cost: Option<f64>) -> String {
     let price = match cost {
-        Some(dollars) if dollars > 0.0 => format!(" (${:.2})", (dollars * 100.0).ceil() / 100.0),
+        Some(dollars) if dollars > 0.0 => format!(" ({})", text::format_limit_dollars(text::round_up_dollars(dollars))),
         _ => String::new(),
     };
     format!("~{}{price}", format_tokens(tokens))
@@ -166,6 +172,7 @@ pub fn encode_forecast(preview: &RequestPreview) -> Value {
         "continues": preview.continues.as_ref().map(RunId::as_str),
         "spent_before": preview.spent_before,
         "uncounted": uncounted,
+        "no_room": preview.no_room,
     })
 }
 
@@ -222,6 +229,7 @@ mod tests {
             continues: None,
             spent_before: 0.0,
             uncounted: None,
+            no_room: None,
         }
     }
 
@@ -255,13 +263,13 @@ mod tests {
         assert_eq!(
             describe_costs(&panel()).as_deref(),
             Some(
-                "one reused, 0 tokens; two ~2k tokens ($0.02), at most $0.30; agent ~2.1k tokens, its price is not known; \
+                "one reused, 0 tokens; two ~2k tokens ($0.013), at most $0.30; agent ~2.1k tokens, its price is not known; \
                  builtin at no cost; local under way, 0 tokens; dear for opinions, at most $1.00; together first requests \
                  ~4.1k tokens; its price is not known"
             )
         );
         let single = describe_costs(&preview(ReviewAction::Launch));
-        assert_eq!(single.as_deref(), Some("first request ~4.1k tokens ($0.02); at most $0.40"));
+        assert_eq!(single.as_deref(), Some("first request ~4.1k tokens ($0.013); at most $0.40"));
         assert_eq!(describe_costs(&preview(ReviewAction::Reuse { run: run() })), None, "nothing starts");
     }
 

@@ -2,7 +2,7 @@
 
 use super::text::format_masked;
 use crate::domain::text::join_names;
-use crate::domain::{Dispute, Finding, Voice, WordStyle};
+use crate::domain::{Dispute, Finding, FindingStep, Voice, WordStyle};
 
 /// Report of a reviewer, as texts on one line each, masked and harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +62,41 @@ pub fn describe_steps(finding: &Finding, style: WordStyle) -> Vec<String> {
     finding.steps.iter().map(|step| format_masked(&step.describe(style))).collect()
 }
 
-/// Describes the contradictions between the reviewers, one sentence each.
-pub fn describe_disputes(finding: &Finding, style: WordStyle) -> Vec<String> {
-    finding.disputed.iter().map(|dispute| format_masked(&dispute.describe(style))).collect()
+/// Contradiction between reviewers, with what a second opinion said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DescribedDispute {
+    /// True if a second opinion has settled it.
+    pub is_settled: bool,
+    /// One sentence without a full stop, masked and harmless: `the priorities go from p0 to p3; opus finds it real`.
+    pub text: String,
+}
+
+impl DescribedDispute {
+    /// Returns the word before the sentence.
+    pub fn word(&self) -> &'static str {
+        if self.is_settled { "settled" } else { "disputed" }
+    }
+
+    /// Returns the word and the sentence.
+    pub fn to_line(&self) -> String {
+        format!("{}: {}", self.word(), self.text)
+    }
+}
+
+/// Describes the contradictions between the reviewers, and who has settled them. The reasons of second opinions are among the
+/// steps.
+pub fn describe_disputes(finding: &Finding, style: WordStyle) -> Vec<DescribedDispute> {
+    let verdict = finding.steps.iter().rev().find(|step| step.is_verdict());
+    let ruling = match verdict {
+        Some(verdict) => verdict.describe_ruling(),
+        None => finding.steps.iter().rev().find_map(FindingStep::describe_ruling),
+    };
+    let ruling = ruling.map_or_else(String::new, |ruling| format!("; {ruling}"));
+    let describe = |dispute: &Dispute| DescribedDispute {
+        is_settled: verdict.is_some(),
+        text: format_masked(&format!("{}{ruling}", dispute.describe(style))),
+    };
+    finding.disputed.iter().map(describe).collect()
 }
 
 /// Returns all of this as lines: voices with their words, steps, disputes.
@@ -73,7 +105,6 @@ pub fn list_lines(finding: &Finding) -> Vec<String> {
         true => voice.lead,
         false => format!("{}: {}", voice.lead, voice.words),
     });
-    let disputes =
-        describe_disputes(finding, WordStyle::Plain).into_iter().map(|dispute| format!("disputed: {dispute}"));
+    let disputes = describe_disputes(finding, WordStyle::Plain).into_iter().map(|dispute| dispute.to_line());
     voices.chain(describe_steps(finding, WordStyle::Plain)).chain(disputes).collect()
 }

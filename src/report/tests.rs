@@ -265,6 +265,35 @@ fn the_reviewers_that_report_a_finding_are_said_in_a_few_words() {
 }
 
 #[test]
+fn a_dispute_says_who_has_settled_it() {
+    use crate::domain::Opinion::{False, Real, Unsure};
+
+    let disputed = panel_finding();
+    let ruled = |by: &str, opinion| FindingStep::Ruled {
+        by: by.to_owned(),
+        opinion,
+        reason: "as the line shows".to_owned(),
+        from: Priority::P0,
+        to: Priority::P0,
+    };
+    for (rulings, expected) in [
+        (vec![], "disputed: the priorities go from p0 to p2"),
+        (vec![ruled("opus", Real)], "settled: the priorities go from p0 to p2; opus finds it real"),
+        (vec![ruled("o\u{1b}pus", False)], "settled: the priorities go from p0 to p2; o\u{fffd}pus finds it false"),
+        (vec![ruled("opus", Unsure)], "disputed: the priorities go from p0 to p2; opus cannot tell"),
+        (
+            vec![ruled("opus", Real), ruled("dear", Unsure)],
+            "settled: the priorities go from p0 to p2; opus finds it real",
+        ),
+    ] {
+        let steps = [disputed.steps.clone(), rulings].concat();
+        let finding = Finding { steps, ..disputed.clone() };
+        let lines = super::panel::list_lines(&finding);
+        assert_eq!(lines.last().map(String::as_str), Some(expected), "{lines:#?}");
+    }
+}
+
+#[test]
 fn a_finding_of_one_reviewer_is_stored_as_before_and_an_old_record_is_read() {
     let own = finding(Kind::Performance, Priority::P2, "src/a.rs", 3, "Each row copies the list");
     let stored = serde_json::to_string(&own).expect("JSON");

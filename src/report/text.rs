@@ -286,7 +286,7 @@ pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
         }
         None => {}
     }
-    if let Some(newer) = &run.links.superseded_by {
+    if let Some(newer) = run.links.replaced_by() {
         let by = if run.status == RunStatus::Superseded { " by" } else { "; superseded by" };
         said.push_str(&format!("{by} {newer}"));
     }
@@ -436,7 +436,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ("limits", run.links.panel.as_ref().and_then(Panel::describe_uncounted).unwrap_or_default()),
         ("panel", run.links.member_of.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("finishing", run.ending.finish_note.clone()),
-        ("superseded", run.links.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("superseded", run.links.replaced_by().map(ToString::to_string).unwrap_or_default()),
         ("stopped", describe_early_end(run).unwrap_or_default()),
         (
             "error",
@@ -476,9 +476,7 @@ fn render_panel(look: &TextOptions, finding: &Finding) -> String {
         }
     }
     panel::describe_steps(finding, WordStyle::Plain).iter().for_each(|step| push(step, 0));
-    panel::describe_disputes(finding, WordStyle::Plain)
-        .iter()
-        .for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
+    panel::describe_disputes(finding, WordStyle::Plain).iter().for_each(|dispute| push(&dispute.to_line(), 0));
     text
 }
 

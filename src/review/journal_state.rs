@@ -1,7 +1,7 @@
 //! Restores the state of a run from its journal, without the plan. The state is enough to write the result of a run
 //! whose worker is gone.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{FindingDeduplicator, ReviewOutcome, RunCost};
 use crate::domain::{
@@ -216,6 +216,7 @@ impl JournalState {
             summary: format!("{status}: {reason}, {kept} kept"),
             findings,
             unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
             counts,
             coverage,
             notes: self.notes.clone(),

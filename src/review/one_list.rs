@@ -71,6 +71,9 @@ pub struct OneList {
     /// Ids on the list of the reports that a member's run has under another id. Different members may have reported
     /// different problems under one id.
     pub listed_as: BTreeMap<(RunId, FindingId), FindingId>,
+    /// Reported ids that stand for a problem and are not on the list, each with the id under which the list has the problem;
+    /// `None` if nobody reports the problem. A decision about such an id holds for the finding with the other one.
+    pub moved_ids: BTreeMap<FindingId, Option<FindingId>>,
     /// Contradictions about known findings that no member reports: some call them fixed, others saw them.
     pub disputed_known: Vec<(FindingId, Dispute)>,
 }
@@ -149,7 +152,9 @@ pub fn merge_panel(
     let own_ids: Vec<&FindingId> = chosen.iter().map(|chosen| &chosen.report.finding.finding_id).collect();
     let ids = assign_ids(&groups, (&families, order.as_slice(), &owners), &own_ids, &is_known, &problem_of);
     let group_of: HashMap<&FindingId, usize> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
-    let mut list = OneList::default();
+    let moved = owners.iter().filter(|(id, _)| !group_of.contains_key(id));
+    let moved_ids = moved.map(|(id, owner)| (id.clone(), owner.map(|at| ids[at].clone()))).collect();
+    let mut list = OneList { moved_ids, ..OneList::default() };
     for at in order {
         let (group, id) = (&groups[at], &ids[at]);
         let ChosenReport { report: chosen, words } = chosen[at];

@@ -1,12 +1,12 @@
 //! The engine of a run by a reviewer that works in units: decides the next unit, records results, and ends the run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::journal_state::{JournalState, to_u32};
 use super::plan::{PlannedFile, ReviewPlan, ReviewUnit};
 use super::{DedupVerdict, FindingDeduplicator, RunCost, summarize_run};
 use crate::domain::{
-    BudgetStop, CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmissionReason, OmittedFile,
+    BudgetStop, CancelReason, Coverage, ErrorClass, Finding, FindingCounts, FindingId, OmissionReason, OmittedFile,
     RejectedReport, ReviewUnitKind, RunEvent, RunStatus, UnitReport,
 };
 
@@ -38,6 +38,8 @@ pub struct ReviewOutcome {
     pub findings: Vec<Finding>,
     /// Problems that the run has seen and does not raise. An earlier finding about one of them is not fixed.
     pub unraised: Vec<Finding>,
+    /// Of a panel, ids that stand for problems which its list has under other ids, see [`super::OneList::moved_ids`].
+    pub moved_ids: BTreeMap<FindingId, Option<FindingId>>,
     pub counts: FindingCounts,
     /// The coverage, with its lists of files.
     pub coverage: Coverage,
@@ -277,6 +279,7 @@ impl UnitEngine {
             summary: summarize_run(status, &counts, &coverage),
             findings,
             unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
             counts,
             coverage,
             notes,

@@ -169,7 +169,7 @@ impl FreshnessFacts {
             head_commit: run.matching_head,
             epoch: run.epoch,
             diff_fingerprint: run.diff_fingerprint,
-            superseded_by: run.superseded_by,
+            superseded_by: run.replaced_by(),
             is_obsolete: run.cancel_reason == CancelReason::Obsolete.word(),
         };
         let head = self.worktrees.get(run.worktree);

@@ -226,6 +226,7 @@ impl Services {
             findings,
             // A report that is held back shows that an earlier finding is not fixed.
             unraised: members.iter().flat_map(|one| &one.output.held_back).map(|held| held.finding.clone()).collect(),
+            moved_ids: list.moved_ids,
             counts: FindingCounts::default(),
             coverage,
             summary: String::new(),

@@ -20,6 +20,11 @@ impl LatestDispositions {
     pub fn get(&self, id: &FindingId) -> Option<&(u64, Disposition)> {
         self.last.get(id)
     }
+
+    /// Replaces the last disposition of a finding by one that will be appended. `place` is the byte offset from which it counts.
+    pub fn replace(&mut self, place: u64, line: Disposition) {
+        self.last.insert(line.finding_id.clone(), (place, line));
+    }
 }
 
 impl Store {

@@ -320,6 +320,8 @@ impl<'a> UndoStacks<'a> {
         let mut known = HashSet::new();
         let mut is_new = |line: &&Disposition| line.team.as_ref().is_none_or(|origin| known.insert(origin.id.clone()));
         let own = log.decisions.iter().filter(|line| author.has_written(line)).filter(|line| is_new(line));
+        // A panel's list took it over: it goes with the decision itself, which may have been made long before.
+        let own = own.filter(|line| line.action != TriageAction::Set || !line.is_taken_over());
         let decided = own.map(|line| {
             let group = if line.team.is_some() { line.group.strip_prefix(&prefix) } else { None };
             let group = group.unwrap_or(&line.group);

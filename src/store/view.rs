@@ -113,6 +113,11 @@ impl<'a> RunRow<'a> {
 }
 
 impl RunRow<'_> {
+    /// Returns the id of the newer run that replaced it, see [`crate::domain::RunLinks::replaced_by`]; empty when there is none.
+    pub fn replaced_by(&self) -> &str {
+        if self.superseded_by == self.member_of { "" } else { self.superseded_by }
+    }
+
     /// Returns true when the run waits for a person to resume it.
     pub fn is_paused(&self) -> bool {
         self.paused && !self.status.is_terminal()

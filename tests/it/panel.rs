@@ -9,6 +9,7 @@ mod kills;
 mod max_cost;
 mod member_kills;
 mod merged_list;
+mod moved_decisions;
 mod opinions;
 mod secrets;
 mod settings;
@@ -189,7 +190,13 @@ fn three_reviewers_give_one_list_and_are_asked_once() {
         assert_eq!((member.status, member.links.member_of.as_ref()), (RunStatus::Completed, Some(&run.run_id)));
         assert_eq!(member.links.superseded_by.as_ref(), Some(&run.run_id));
         assert_eq!(member.subject.snapshot_commit, run.subject.snapshot_commit);
+        // It is shown as what it was, and not as an older review of other code.
+        let shown = panel.place.revdeck(&["show", member.run_id.as_str()]);
+        assert!(shown.contains("completed") && !shown.contains("superseded"), "{shown}");
     }
+    let runs = panel.place.test.json(&["runs", "--format", "json"], DONE);
+    let freshness: Vec<&Value> = runs["runs"].as_array().expect("runs").iter().map(|run| &run["freshness"]).collect();
+    assert_eq!(freshness, [&json!("current"); 4], "{runs}");
     assert!(run.usage.cost.abs() < f64::EPSILON, "what members cost is theirs");
     assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
     // Asked again: the same list, and no request.
@@ -392,6 +399,9 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("there");
     let said: Vec<String> = injection.steps.iter().map(ToString::to_string).collect();
     assert!(said.contains(&"dear finds it real: name reaches the statement".to_owned()), "{said:?}");
+    let shown = panel.place.revdeck(&["show", injection.finding_id.as_str()]);
+    assert!(shown.contains("settled: the priorities go from p0 to p3; dear finds it real"), "{shown}");
+    assert!(!shown.contains("disputed"), "{shown}");
     assert_eq!((injection.priority as u8, injection.voices.len()), (0, 2));
     assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
     // Its cost counts for the judge, who has reported nothing.

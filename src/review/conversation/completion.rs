@@ -75,6 +75,7 @@ impl ConversationEngine {
             summary: String::new(),
             findings,
             unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
             counts,
             coverage,
             notes: self.notes.clone(),

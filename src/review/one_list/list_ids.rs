@@ -9,6 +9,8 @@
 //! - The other problems at the code get the base and its variants in the order of the members, and those of one member in
 //!   the order of its ids. So the ids of the first member are those of the list.
 //! - An id with a decision goes to no problem with clearly other words, even if nobody reports its own problem.
+//! - Of several ids that stand for one problem, the list has one. The others are said to have moved
+//!   ([`super::OneList::moved_ids`]), so that what was decided under them is not lost.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -192,6 +194,11 @@ impl<'g> IdOwners<'g> {
         let mut by_code: Vec<_> = owner_of.iter().map(with_code).collect();
         by_code.sort_unstable();
         Self { owner_of, by_code }
+    }
+
+    /// Returns the reported ids that stand for a problem, with their owners.
+    pub fn iter(&self) -> impl Iterator<Item = (&'g FindingId, Option<usize>)> {
+        self.by_code.iter().map(|(.., id, owner)| (*id, *owner))
     }
 
     /// Returns the ids of a code that stand for a problem, in the order of their numbers, with their owners.

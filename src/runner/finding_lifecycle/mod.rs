@@ -132,12 +132,17 @@ fn judge_finding(
     seen: ReviewObservation,
     said: &LatestDispositions,
 ) -> Option<Disposition> {
-    let later = said.get(id).is_some_and(|(place, last)| match run.subject.triage_bytes {
-        Some(bytes) => *place >= bytes,
-        None => last.at > run.created_at,
-    });
+    let later = said.get(id).is_some_and(|(place, last)| is_since_request(run, *place, last));
     let order = if later { ClaimOrder::SnapshotFirst } else { ClaimOrder::ClaimFirst };
     policy::next_status(id, present, &Evidence { seen, run: &run.run_id, order, at: services.ambient.now() })
+}
+
+/// Returns true for a line at this offset of the triage log that came after the request for the run.
+fn is_since_request(run: &RunRecord, place: u64, line: &Disposition) -> bool {
+    match run.subject.triage_bytes {
+        Some(bytes) => place >= bytes,
+        None => line.at > run.created_at,
+    }
 }
 
 impl<'a> FindingSettlement<'a> {
@@ -158,10 +163,10 @@ impl<'a> FindingSettlement<'a> {
         let mut ground = self.open_snapshot_files();
         let candidates = ground.as_ref().map(|ground| self.find_candidates(ground, outcome)).unwrap_or_default();
         let concerned = candidates.iter().map(|candidate| self.view.finding(candidate.index).id);
-        let merged = list_merged(&outcome.findings);
+        let merged = list_merged(outcome);
         let about = concerned.chain(finding_ids(&outcome.findings)).chain(merged.iter().map(|(id, _)| id.as_str()));
         let about: HashSet<&str> = about.collect();
-        let said = self.services.store.latest_dispositions(&about)?;
+        let mut said = self.services.store.latest_dispositions(&about)?;
         self.leave_decided_ids(&mut outcome.findings, &mut reported, &said);
         let (mut known, mut recognised) = (Vec::new(), Vec::new());
         if let Some(ground) = &mut ground {
@@ -170,6 +175,8 @@ impl<'a> FindingSettlement<'a> {
             self.recognise(ground, &known, &mut outcome.unraised);
         }
         recognised.extend(collect_recognised(outcome, &reported));
+        let merged = list_merged(outcome);
+        let taken_over = self.take_over_decisions(outcome, &merged, &mut said);
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
@@ -215,6 +222,7 @@ impl<'a> FindingSettlement<'a> {
         (outcome.findings, life.held_back) = (raised, held_back);
         dispositions.extend(self.merge_dispositions(&merged, &said));
         self.write_notes(outcome, &mut life, &dispositions, before);
+        dispositions.extend(taken_over);
         self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
         Ok(life)
     }

@@ -1,15 +1,15 @@
 //! Settles the findings of a panel: what its members leave to it, and who its silence stands for.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
-use super::{FindingSettlement, PanelPart};
+use super::{FindingSettlement, PanelPart, is_since_request};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, Source, Time,
     TriageAction, Voice,
 };
-use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, SilentRun};
-use crate::review::{FindingIdentities, ProblemText};
+use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, LoggedDecision, SilentRun};
+use crate::review::{FindingIdentities, ProblemText, ReviewOutcome};
 use crate::runner::{RunnerError, Services};
 use crate::store::{LatestDispositions, StoreView};
 
@@ -169,8 +169,54 @@ impl FindingSettlement<'_> {
         Ok(())
     }
 
+    /// Returns the decisions that the findings of a panel's list take over from the other ids of their problems, and puts them
+    /// into `said`, so that the run ends as if they had been made about the findings. `merged` has the other ids, each with the
+    /// id on the list.
+    ///
+    /// The lines have the groups of the decisions, so that one undo takes back both.
+    pub(super) fn take_over_decisions(
+        &self,
+        outcome: &ReviewOutcome,
+        merged: &[(FindingId, FindingId)],
+        said: &mut LatestDispositions,
+    ) -> Vec<Disposition> {
+        if self.run.links.panel.is_none() {
+            return Vec::new();
+        }
+        let mut ids_of: BTreeMap<&FindingId, Vec<&FindingId>> = BTreeMap::new();
+        for (id, listed) in merged.iter().filter(|(id, _)| is_one_problem(outcome, id)) {
+            ids_of.entry(listed).or_default().push(id);
+        }
+        let mut taken: Vec<(u64, Disposition)> = Vec::new();
+        for (listed, ids) in ids_of {
+            let decision_of = |id: &FindingId| {
+                let (place, line) = said.get(id)?;
+                let is_since_request = is_since_request(self.run, *place, line);
+                Some(LoggedDecision { line, place: *place, is_since_request })
+            };
+            let reports: Vec<LoggedDecision<'_>> = ids.into_iter().filter_map(decision_of).collect();
+            for taken_over in policy::take_over_decisions(decision_of(listed), &reports) {
+                let LoggedDecision { line, place, .. } = taken_over.decision;
+                let line = Disposition {
+                    finding_id: listed.clone(),
+                    previous: taken_over.previous,
+                    // The log is in the order of the times, but for decisions of other machines.
+                    at: if line.team.is_some() { line.at } else { self.services.ambient.now() },
+                    action: TriageAction::Set,
+                    run_id: Some(self.run.run_id.clone()),
+                    merged_into: None,
+                    ..line.clone()
+                };
+                taken.push((place, line));
+            }
+        }
+        taken.iter().for_each(|(place, line)| said.replace(*place, line.clone()));
+        taken.into_iter().map(|(_, line)| line).collect()
+    }
+
     /// Returns the dispositions of findings that the list of a panel has under another id. One that somebody has decided
-    /// about keeps that decision.
+    /// about keeps that decision; the finding of the list has taken it over ([`Self::take_over_decisions`]). A report whose
+    /// decision was undone is undecided.
     pub(super) fn merge_dispositions(
         &self,
         merged: &[(FindingId, FindingId)],
@@ -180,8 +226,9 @@ impl FindingSettlement<'_> {
         let undecided = merged.iter().filter_map(|(id, into)| {
             let last = said.get(id).map(|(_, last)| last);
             let present = FindingState::from_last_disposition(last);
-            // A person may have reopened it.
-            let is_decided = last.is_some_and(|last| last.actor != Actor::Engine);
+            // A person may have reopened it after another panel had merged it.
+            let is_decided =
+                last.is_some_and(|last| last.actor != Actor::Engine && last.previous == FindingStatus::Obsolete);
             let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved) && !is_decided;
             is_undecided.then(|| Disposition {
                 finding_id: id.clone(),
@@ -207,15 +254,27 @@ fn to_problem_text(finding: &Finding) -> ProblemText {
     ProblemText { title, explanation, ..ProblemText::default() }
 }
 
-/// Returns the ids under which members reported the problems of a panel's list, each with its id on the list.
-pub(super) fn list_merged(findings: &[Finding]) -> Vec<(FindingId, FindingId)> {
+/// Returns the ids under which members reported the problems of a panel's list, each with its id on the list. An id that stands
+/// for a problem goes with that one, and with none if nobody reports it.
+pub(super) fn list_merged(outcome: &ReviewOutcome) -> Vec<(FindingId, FindingId)> {
+    let (findings, moved) = (&outcome.findings, &outcome.moved_ids);
     let listed: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).collect();
-    let mut merged: Vec<(FindingId, FindingId)> = findings
-        .iter()
-        .flat_map(|finding| finding.voices.iter().map(|voice| (voice.finding_id.clone(), finding.finding_id.clone())))
-        .filter(|(id, _)| !listed.contains(id))
+    let moved_to = moved.iter().filter_map(|(id, listed)| Some((id, listed.as_ref()?)));
+    let voices =
+        findings.iter().flat_map(|finding| finding.voices.iter().map(move |voice| (voice, &finding.finding_id)));
+    let voiced = voices.map(|(voice, listed)| (&voice.finding_id, listed)).filter(|(id, _)| !moved.contains_key(*id));
+    let mut merged: Vec<(FindingId, FindingId)> = voiced
+        .chain(moved_to)
+        .filter(|(id, into)| !listed.contains(id) && listed.contains(into))
+        .map(|(id, into)| (id.clone(), into.clone()))
         .collect();
     merged.sort();
     merged.dedup_by(|one, other| one.0 == other.0);
     merged
+}
+
+/// Returns true if an id stands for one problem of a panel's list, although members may have reported several under it.
+fn is_one_problem(outcome: &ReviewOutcome, id: &FindingId) -> bool {
+    let has_voice = |finding: &&Finding| finding.voices.iter().any(|voice| voice.finding_id == *id);
+    outcome.moved_ids.contains_key(id) || outcome.findings.iter().filter(has_voice).nth(1).is_none()
 }

@@ -8,7 +8,7 @@
 //! - A finding that a review of the change would have judged stays as it is where the result does not show that its place was read.
 //!   It is returned, so that a gate does not take the result for clean.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
 use super::held_back_reports::HeldBackReports;
@@ -127,6 +127,7 @@ pub(super) fn build_outcome(findings: Vec<Finding>, unraised: Vec<Finding>, cove
         status: RunStatus::Completed,
         findings,
         unraised,
+        moved_ids: BTreeMap::new(),
         counts: FindingCounts::default(),
         coverage,
         summary: String::new(),

@@ -2,7 +2,7 @@
 
 mod answers;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::*;
@@ -72,6 +72,7 @@ impl LifecycleFixture {
             summary: summarize_run(status, &counts, &coverage),
             findings,
             unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
             counts,
             coverage,
             notes: Vec::new(),

@@ -12,7 +12,7 @@ mod imported_problem;
 mod own_finding;
 mod sorted_problems;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use self::own_finding::OWN_REVIEWER;
@@ -365,6 +365,7 @@ fn build_outcome(request: &ImportRequest, sorted: &mut SortedProblems, coverage:
         status: RunStatus::Completed,
         findings: sorted.findings.clone(),
         unraised: std::mem::take(&mut sorted.unraised),
+        moved_ids: BTreeMap::new(),
         counts,
         coverage,
         summary,

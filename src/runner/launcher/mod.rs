@@ -2,6 +2,7 @@
 
 pub(super) mod commit_hook;
 mod continued_panel;
+mod missing_opinions;
 pub(super) mod needless_runs;
 pub(super) mod older_run_progress;
 pub(super) mod opening;

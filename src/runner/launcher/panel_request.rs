@@ -6,22 +6,23 @@
 //!   paid for again, whoever asked for it.
 //! - The members are recorded first and the panel last, so that no reader finds a panel without its members.
 //! - A review of newer code by a single reviewer does not end a run that a panel waits for.
-//! - A panel in which a reviewer gave no second opinion, because it did not answer, is asked again for that opinion alone.
+//! - A panel that lacks second opinions which it can get now is asked again for those alone ([`policy::renew_opinions`]).
 //! - A request that completes an earlier run of the panel goes on with its `max_cost` ([`super::continued_panel`]).
 //! - The run of the panel stays pending until all members have ended, and then merges their findings
 //!   ([`crate::runner::panel`]).
 
 use std::collections::HashSet;
 
-use crate::config::PanelSettings;
-use crate::domain::{JournalEntry, Kind, Panel, PanelMember, RequestDecision, RunEvent, RunId, RunReviewer};
+use crate::config::{Dollars, PanelSettings};
+use crate::domain::{Kind, Panel, PanelMember, RequestDecision, RunId, RunReviewer};
 use crate::git::Snapshot;
-use crate::policy::{self, Decision, ReviewAction};
+use crate::policy;
+use crate::runner::launcher::missing_opinions::find_reused_list;
 use crate::runner::launcher::request::{LockedAttempt, PanelRole, RequestInput};
 use crate::runner::launcher::request_decision::{EarlierRunFacts, JudgedRequest, RequestJudgement};
 use crate::runner::reviewer_access::unpriced::UnpricedReviewers;
 use crate::runner::worker::rewritten_code::mark_moved_code;
-use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewDemand, ReviewRequest, RunnerError, known_runs};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
 use crate::store::{HeartbeatState, LockedStore, RunRow, StoreView};
 
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
@@ -95,13 +96,17 @@ impl Launcher<'_> {
         earlier: &EarlierRunFacts,
     ) -> Result<LockedAttempt, RunnerError> {
         let view = locked.runs_view()?;
-        let judged = match self.judge_request(&view, input, earlier)? {
+        let mut judged = match self.judge_request(&view, input, earlier)? {
             RequestJudgement::DeadWorker => return Ok(LockedAttempt::DeadWorker),
             RequestJudgement::UncheckedRuns(records) => return Ok(LockedAttempt::UncheckedRuns(records)),
             RequestJudgement::Decided(judged) => *judged,
         };
-        let decision = self.renew_opinions(input.request, judged.decision);
-        let mut judged = JudgedRequest { decision, ..judged };
+        if let Some(run) = find_reused_list(input.request, &judged.decision) {
+            let Some(missing) = earlier.opinions.get(&run) else {
+                return Ok(LockedAttempt::UncheckedOpinions { run, max_cost: panel.max_cost.map(Dollars::as_f64) });
+            };
+            judged.decision = policy::renew_opinions(judged.decision, missing);
+        }
         if !judged.decision.action.starts_run() {
             let requested = self.record_decision(locked, input, judged)?;
             return Ok(LockedAttempt::Requested(Box::new(requested), view));
@@ -154,20 +159,6 @@ impl Launcher<'_> {
         let input = RequestInput { role: PanelRole::Panel(&id, &panel), ..*input };
         let requested = self.record_decision(locked, &input, judged)?;
         Ok(LockedAttempt::Requested(Box::new(requested), view))
-    }
-
-    /// Returns the decision to begin a new run of a panel instead of reusing one in which a reviewer that was asked for second
-    /// opinions did not answer. The members are reused, so that only the missing opinions are asked for.
-    pub(super) fn renew_opinions(&self, request: &ReviewRequest, decision: Decision) -> Decision {
-        let ReviewAction::Reuse { run } = &decision.action else { return decision };
-        let is_unanswered = |entry: &JournalEntry| matches!(entry.event, RunEvent::Unanswered { .. });
-        let has_failed = request.demand != ReviewDemand::OnlyExisting
-            && self.services.store.read_journal(run).is_ok_and(|entries| entries.iter().any(is_unanswered));
-        if !has_failed {
-            return decision;
-        }
-        let reason = format!("{run} lacks second opinions: who was asked for them did not answer");
-        Decision { action: ReviewAction::Launch, reason, ..decision }
     }
 
     /// Checks the keys of all members that need a new run, before anything is recorded.

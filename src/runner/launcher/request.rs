@@ -1,6 +1,5 @@
 //! Turns a request into a decision, and perhaps a run, in one step under the store's lock.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,6 +78,12 @@ pub(super) enum LockedAttempt {
     /// Nobody has checked yet whether these runs can be resumed. The check may take git minutes, so it is made without
     /// the lock.
     UncheckedRuns(Vec<RunRecord>),
+    /// Nobody has checked yet which second opinions this run of a panel lacks. The check reads journals.
+    UncheckedOpinions {
+        run: RunId,
+        /// Limit of the panel in US dollars.
+        max_cost: Option<f64>,
+    },
 }
 
 impl Launcher<'_> {
@@ -153,7 +158,7 @@ impl Launcher<'_> {
         &self,
         attempt: impl Fn(&LockedStore<'_>, &EarlierRunFacts) -> Result<LockedAttempt, RunnerError>,
     ) -> Result<(RequestOutcome, Arc<StoreView>), RunnerError> {
-        let mut earlier = EarlierRunFacts { dead: DeadWorkerPolicy::SettleFirst, resumable: HashMap::new() };
+        let mut earlier = EarlierRunFacts::new(DeadWorkerPolicy::SettleFirst);
         loop {
             match self.services.store.with_lock_as(|locked| attempt(locked, &earlier))? {
                 LockedAttempt::Requested(requested, view) => return Ok((*requested, view)),
@@ -162,6 +167,10 @@ impl Launcher<'_> {
                     earlier.dead = DeadWorkerPolicy::LeaveIt;
                 }
                 LockedAttempt::UncheckedRuns(records) => self.check_resumable(records, &mut earlier),
+                LockedAttempt::UncheckedOpinions { run, max_cost } => {
+                    let missing = self.find_missing_opinions(&run, max_cost)?;
+                    earlier.opinions.insert(run, missing);
+                }
             }
         }
     }

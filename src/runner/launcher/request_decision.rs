@@ -36,6 +36,15 @@ pub(super) struct EarlierRunFacts {
     pub dead: DeadWorkerPolicy,
     /// Whether a run that ended early can be resumed.
     pub resumable: HashMap<RunId, Resumable>,
+    /// Second opinions that the run of a panel lacks.
+    pub opinions: HashMap<RunId, policy::MissingOpinions>,
+}
+
+impl EarlierRunFacts {
+    /// Returns no facts yet.
+    pub fn new(dead: DeadWorkerPolicy) -> Self {
+        Self { dead, resumable: HashMap::new(), opinions: HashMap::new() }
+    }
 }
 
 /// The runs that may answer a request.

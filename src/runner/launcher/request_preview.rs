@@ -3,13 +3,13 @@
 //! The preview is a forecast. The request decides again under the store's lock, and the worker decides which hunks are
 //! carried over.
 
-use std::collections::HashMap;
-
 use crate::config::{Dollars, ModelCatalog, PanelSettings};
+use crate::domain::text::{format_limit_dollars, round_up_dollars};
 use crate::domain::{Panel, RunId, Scope, UncountedCost, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision, ReviewAction};
 use crate::runner::launcher::continued_panel::ContinuedPanel;
+use crate::runner::launcher::missing_opinions::find_reused_list;
 use crate::runner::launcher::panel_request::member_input;
 use crate::runner::launcher::request::{RequestInput, count_changed_lines};
 use crate::runner::launcher::request_decision::{DeadWorkerPolicy, EarlierRunFacts};
@@ -57,6 +57,9 @@ pub struct RequestPreview {
     pub spent_before: f64,
     /// Reviewers that start, and whose cost no limit can count.
     pub uncounted: Option<UncountedCost>,
+    /// Limit that leaves no room for a request that costs money, in one sentence. `None` if each starts within its limits, and if a
+    /// price is not known.
+    pub no_room: Option<String>,
 }
 
 /// Forecast for a member of a panel.
@@ -106,7 +109,8 @@ impl SendingForecast {
             // `None` is less than every number: not known of one, not known of all.
             carried_hunks: all.iter().map(|one| one.carried_hunks).min().unwrap_or(Some(0)),
             tokens: all.iter().map(|one| one.tokens).fold(0, u64::saturating_add),
-            input_cost: all.iter().map(|one| one.input_cost).sum(),
+            // The sum of no numbers would be -0.0.
+            input_cost: all.iter().try_fold(0.0, |sum, one| Some(sum + one.input_cost?)),
         }
     }
 }
@@ -169,17 +173,21 @@ impl Launcher<'_> {
             continues: None,
             spent_before: 0.0,
             uncounted: None,
+            no_room: None,
         };
         let (reviewers, reviewer) = (self.services.reviewers(), input.policy_request.reviewer.as_str());
         let panel = reviewers.find_panel(reviewer)?;
-        if panel.is_some() {
-            preview.decision = self.renew_opinions(input.request, preview.decision);
+        if let Some(panel) = &panel
+            && let Some(run) = find_reused_list(input.request, &preview.decision)
+        {
+            let missing = self.find_missing_opinions(&run, panel.max_cost.map(Dollars::as_f64))?;
+            preview.decision = policy::renew_opinions(preview.decision, &missing);
         }
         if !preview.decision.action.starts_run() {
             return Ok(preview);
         }
-        let sent = match panel {
-            Some(panel) => self.forecast_panel(input, &panel, max_hunks, &mut preview)?,
+        let sent = match &panel {
+            Some(panel) => self.forecast_panel(input, panel, max_hunks, &mut preview)?,
             None => {
                 preview.limit = Some(reviewers.cost_limit(reviewer)?);
                 let unpriced = reviewers.find_unpriced([reviewer])?.names(|_| true);
@@ -192,7 +200,26 @@ impl Launcher<'_> {
             tokens: preview.tokens,
             input_cost: preview.input_cost,
         } = sent;
+        preview.no_room = self.find_tight_limit(panel.as_ref(), &preview);
         Ok(preview)
+    }
+
+    /// Returns the limit that the first request of each reviewer that costs money would exceed, in one sentence.
+    fn find_tight_limit(&self, panel: Option<&PanelSettings>, preview: &RequestPreview) -> Option<String> {
+        let starting = preview.members.iter().filter(|member| member.starts()).map(|member| member.input_cost);
+        let costs: Vec<Option<f64>> = if panel.is_some() { starting.collect() } else { vec![preview.input_cost] };
+        let costs: Vec<f64> = costs.into_iter().collect::<Option<_>>()?;
+        let first = costs.into_iter().filter(|cost| *cost > 0.0).min_by(f64::total_cmp)?;
+        let of_panel = panel.and_then(|panel| {
+            let left = panel.max_cost?.as_f64() - preview.spent_before;
+            Some((format!("max_cost of panel {}", panel.name), left))
+        });
+        let of_run = self.services.settings.budget.run_cost.map(|cost| ("budget.run_cost".to_owned(), cost.as_f64()));
+        let (limit, left) = of_panel.into_iter().chain(of_run).find(|(_, left)| *left < first)?;
+        let (left, first) = (format_limit_dollars(left.max(0.0)), format_limit_dollars(round_up_dollars(first)));
+        Some(format!(
+            "no request that costs money will be sent: {limit} leaves {left}, and the first one takes about {first}"
+        ))
     }
 
     /// Forecasts what a panel that starts costs: its members, second opinions and limits. Returns what its members send.
@@ -316,7 +343,7 @@ impl Launcher<'_> {
     /// Decides as the request will, on the runs that are known now.
     fn forecast_decision(&self, input: &RequestInput<'_>) -> Result<Decision, RunnerError> {
         let view = self.services.store.runs_view()?;
-        let mut earlier = EarlierRunFacts { dead: DeadWorkerPolicy::LeaveIt, resumable: HashMap::new() };
+        let mut earlier = EarlierRunFacts::new(DeadWorkerPolicy::LeaveIt);
         loop {
             let candidates = self.collect_candidates(&view, input, &earlier)?.unwrap_or_default();
             if candidates.unchecked.is_empty() {
@@ -419,5 +446,37 @@ mod tests {
             expected([("paid", "launch", alone.tokens), ("other", "launch", alone.tokens), ("builtin", "launch", 0)])
         );
         assert_eq!((tokens, most), (2 * alone.tokens, Some(limit("panel:paid+other+builtin"))));
+    }
+
+    #[test]
+    fn the_limit_of_a_panel_and_one_answer_are_the_most_and_a_limit_without_room_is_said() {
+        let mut fixture = RunnerFixture::new();
+        fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        let reviewer = ReviewerSettings {
+            model: "m".to_owned(),
+            price_input: Dollars::new(2.0),
+            price_output: Dollars::new(10.0),
+            max_output: Some(1_000),
+            ..ReviewerSettings::new(ReviewerKind::Openai)
+        };
+        // An answer costs at most one cent, a first request about as much.
+        for (max_cost, most, has_room) in [(0.5, "at most $0.51", true), (0.000_1, "at most $0.011", false)] {
+            let settings = Arc::make_mut(&mut fixture.services.settings);
+            settings.reviewers.insert("paid".to_owned(), reviewer.clone());
+            settings.reviewers.insert("other".to_owned(), reviewer.clone());
+            let panel = PanelSettings {
+                name: "pair".to_owned(),
+                max_cost: Dollars::new(max_cost),
+                ..fixture.services.reviewers().find_panel("panel:paid+other").expect("a panel").expect("of two")
+            };
+            let settings = Arc::make_mut(&mut fixture.services.settings);
+            settings.panels.insert("pair".to_owned(), panel);
+            let launcher = fixture.services.launcher();
+            let preview = launcher.preview_request(&request("panel:pair", ReviewDemand::AsNeeded)).expect("a forecast");
+            assert_eq!(preview.limit.map(|limit| limit.to_string()).as_deref(), Some(most), "{preview:?}");
+            assert_eq!(preview.no_room.is_none(), has_room, "{preview:?}");
+        }
+        let nothing = SendingForecast::sum(&[]).input_cost.expect("nothing is sent");
+        assert!(nothing.is_sign_positive(), "{nothing:?} is no amount");
     }
 }

@@ -90,7 +90,8 @@ impl ReviewerAccess<'_> {
     }
 
     /// Returns the most that a review of a panel may cost if only some of its members are asked: their sum with those that
-    /// give second opinions, or the rest of the panel's limit after `spent_before` US dollars.
+    /// give second opinions, or the rest of the panel's limit after `spent_before` US dollars. The limit is checked before each
+    /// request for what it sends: one answer comes on top.
     pub(in crate::runner) fn cost_limit_of_members(
         &self,
         panel: &PanelSettings,
@@ -100,12 +101,13 @@ impl ReviewerAccess<'_> {
         let opinions = panel.opinions();
         let members = panel.reviewers.iter().filter(|name| is_asked(name));
         let asked = members.chain(opinions.iter().map(|opinion| &opinion.reviewer));
-        let members = asked.map(|name| self.cost_limit(name));
+        let asked: Vec<&str> = asked.map(String::as_str).collect();
+        let members = asked.iter().map(|name| self.cost_limit(name));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);
         Ok(match (sum, panel.max_cost) {
             (CostLimit::AtMost { dollars }, Some(most)) => match most.as_f64() - spent_before {
-                rest if rest > 0.0 => CostLimit::at_most(dollars.min(rest)),
+                rest if rest > 0.0 => CostLimit::at_most(dollars.min(rest + self.longest_answer_cost(&asked)?)),
                 _ => CostLimit::AtMost { dollars: 0.0 },
             },
             (sum, _) => sum,

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::config::{ModelCatalog, ModelFacts, ModelPrice, ReviewerKind, ReviewerSettings, Settings};
+use crate::domain::text::{format_limit_dollars, round_up_dollars};
 use crate::domain::{SummaryAuthor, Usage};
 use crate::runner::reviewer_access::model_reviewer::{MAX_ANSWER_TOKENS, max_turns};
 use crate::runner::{BUILTIN_REVIEWER, ReviewerAccess, RunnerError};
@@ -16,7 +17,7 @@ pub enum CostLimit {
     Nothing,
     /// It costs no more than this.
     AtMost {
-        /// US dollars, rounded up to a cent.
+        /// US dollars, rounded up to what is written.
         dollars: f64,
     },
     /// The price is unknown.
@@ -27,10 +28,9 @@ pub enum CostLimit {
 }
 
 impl CostLimit {
-    /// Returns the limit of an amount in US dollars, rounded up to a cent.
+    /// Returns the limit of an amount in US dollars, rounded up to a cent; below ten cents, to two digits.
     pub(in crate::runner) fn at_most(dollars: f64) -> Self {
-        // Half a thousandth of a cent is an error of the sum.
-        Self::AtMost { dollars: (dollars * 100.0 - 0.0005).ceil() / 100.0 }
+        Self::AtMost { dollars: round_up_dollars(dollars) }
     }
 
     /// Returns the limit of both together. An unknown price makes the sum unknown.
@@ -63,7 +63,7 @@ impl fmt::Display for CostLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("at no cost"),
-            Self::AtMost { dollars } => write!(f, "at most ${dollars:.2}"),
+            Self::AtMost { dollars } => write!(f, "at most {}", format_limit_dollars(*dollars)),
             Self::Unknown { tokens: None } => f.write_str("its price is not known"),
             Self::Unknown { tokens: Some(tokens) } => write!(f, "its price is not known, at most {tokens} tokens"),
         }
@@ -148,6 +148,29 @@ impl ReviewerAccess<'_> {
         }
         Ok(limit)
     }
+
+    /// Returns the highest cost of one answer of these reviewers or of their fallbacks, in US dollars. Those without a known price
+    /// are left out.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such reviewer, or `models.toml` cannot be read.
+    pub(super) fn longest_answer_cost(&self, names: &[&str]) -> Result<f64, RunnerError> {
+        let models = ModelCatalog::load(&self.services.paths)?;
+        let mut highest: f64 = 0.0;
+        for name in names {
+            let mut next = Some(*name);
+            while let Some(name) = next.filter(|name| *name != BUILTIN_REVIEWER) {
+                let settings = self.model_settings(name)?;
+                let facts = models.facts_for_reviewer(settings);
+                let max_tokens = self.services.settings.window.max_tokens;
+                let answer = facts.price.as_ref().map(|price| cost_of_longest_answer(price, &facts, max_tokens));
+                highest = highest.max(answer.unwrap_or(0.0));
+                next = settings.fallback.as_deref();
+            }
+        }
+        Ok(highest)
+    }
 }
 
 /// Returns the most that one review by this reviewer may cost, without its fallbacks.
@@ -163,13 +186,11 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
     if price.is_free() {
         return CostLimit::Nothing;
     }
-    let output = facts.max_output.min(MAX_ANSWER_TOKENS);
-    let input = window.max_tokens.min(facts.context_window.saturating_sub(output));
-    let answer = price.cost(&Usage { output, ..Usage::default() });
+    let answer = cost_of_longest_answer(price, facts, window.max_tokens);
     let mut most = Vec::new();
     // Second opinions and a model's own summaries are further requests, which only the budgets limit.
     if settings.critic.is_none() && settings.summary == SummaryAuthor::Local {
-        let request = price.cost(&Usage { input, output, ..Usage::default() });
+        let request = price.cost(&limit_request(facts, window.max_tokens));
         most.push(f64::from(max_turns(settings, window)) * request);
     }
     // The budgets are checked before each request, for what it sends: its answer comes on top.
@@ -179,6 +200,21 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
         Some(dollars) => CostLimit::at_most(dollars),
         None => CostLimit::Unknown { tokens: None },
     }
+}
+
+/// Returns the largest request and the longest answer of a conversation, in tokens. `max_tokens` is the limit of its window.
+fn limit_request(facts: &ModelFacts, max_tokens: u64) -> Usage {
+    let output = facts.max_output.min(MAX_ANSWER_TOKENS);
+    let input = max_tokens.min(facts.context_window.saturating_sub(output));
+    Usage { input, output, ..Usage::default() }
+}
+
+/// Returns the highest cost of one answer, in US dollars: that after the largest request, because long prompts may have dearer
+/// answers.
+fn cost_of_longest_answer(price: &ModelPrice, facts: &ModelFacts, max_tokens: u64) -> f64 {
+    let request = limit_request(facts, max_tokens);
+    let sent = Usage { output: 0, ..request };
+    price.cost(&request) - price.cost(&sent)
 }
 
 /// Returns the highest cost of a number of tokens, in US dollars.

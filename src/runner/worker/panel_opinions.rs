@@ -18,7 +18,7 @@ use crate::domain::{
     PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, Voice, WindowUse, content_hash, text,
 };
 use crate::masking::Mask;
-use crate::review::conversation::{BudgetLimit, RemainingBudget};
+use crate::review::conversation::{BudgetLimit, BudgetProblem, RemainingBudget};
 use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::RunnerError;
@@ -53,6 +53,8 @@ struct OpinionRequests {
     recorded: HashMap<String, Result<Box<ChatResponse>, String>>,
     /// Notes in the journal.
     noted: HashSet<String>,
+    /// Limits in the journal at which a request was not sent.
+    stops: Vec<BudgetStop>,
     /// Number of the last request.
     turn: u32,
     spent: RunCost,
@@ -60,7 +62,13 @@ struct OpinionRequests {
 
 impl OpinionRequests {
     fn from_journal(entries: &[JournalEntry]) -> Self {
-        let mut requests = Self { recorded: HashMap::new(), noted: HashSet::new(), turn: 0, spent: RunCost::default() };
+        let mut requests = Self {
+            recorded: HashMap::new(),
+            noted: HashSet::new(),
+            stops: Vec::new(),
+            turn: 0,
+            spent: RunCost::default(),
+        };
         let mut last = String::new();
         for entry in entries {
             match &entry.event {
@@ -78,6 +86,7 @@ impl OpinionRequests {
                 RunEvent::Note { text } => {
                     requests.noted.insert(text.clone());
                 }
+                RunEvent::BudgetReached { stop } => requests.stops.push(*stop),
                 _ => {}
             }
         }
@@ -189,8 +198,15 @@ impl RunWorker<'_> {
             (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
             return Ok(OpinionAnswer::Cancelled);
         }
-        if let Some(problem) = self.find_opinion_budget_problem(panel, opened, batch, &requests.spent)? {
-            return Ok(OpinionAnswer::Missing(problem));
+        if let Some(BudgetProblem { stop, note }) =
+            self.find_opinion_budget_problem(panel, opened, batch, &requests.spent)?
+        {
+            // A later request for the panel asks again if the limit allows it then.
+            if !requests.stops.contains(&stop) {
+                requests.stops.push(stop);
+                self.buffer.push(RunEvent::BudgetReached { stop });
+            }
+            return Ok(OpinionAnswer::Missing(note));
         }
         let window = WindowUse { tokens: batch.tokens, limit: batch.limit, messages: 1, ..WindowUse::default() };
         requests.turn += 1;
@@ -259,7 +275,7 @@ impl RunWorker<'_> {
         outcome.notes.push(note);
     }
 
-    /// Returns the reason why a request would exceed a limit: that of a run, of the day or of the panel. All second opinions
+    /// Returns the limit that a request would exceed, with the words for people: that of a run, of the day or of the panel. All second opinions
     /// of a panel are requests of one run.
     fn find_opinion_budget_problem(
         &self,
@@ -267,7 +283,7 @@ impl RunWorker<'_> {
         opened: &OpenedReviewer,
         batch: &OpinionBatch,
         spent: &RunCost,
-    ) -> Result<Option<String>, RunnerError> {
+    ) -> Result<Option<BudgetProblem>, RunnerError> {
         let budget = &self.services.settings.budget;
         let next = opened.cost(&Usage { input: batch.tokens, ..Usage::default() });
         let limit = |limit: f64| BudgetLimit { limit, used: 0.0 };
@@ -278,19 +294,20 @@ impl RunWorker<'_> {
         };
         // A free request exceeds no limit in US dollars.
         if let Some(stop) = run.find_stop(spent, batch.tokens, Some(next).filter(|next| *next > 0.0)) {
-            return Ok(Some(stop.describe()));
+            return Ok(Some(BudgetProblem { stop, note: stop.describe() }));
         }
         if opened.facts.is_free() {
             return Ok(None);
         }
         if let Some(problem) = self.services.reviewers().check_daily_budget()? {
-            return Ok(Some(problem.note));
+            return Ok(Some(problem));
         }
         let Some(limit) = panel.max_cost else { return Ok(None) };
         let members = self.services.spent_by_members(panel, &self.record.run_id)?;
         let reached = panel.spent_before + members + spent.cost;
         let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
-        Ok((reached + next > limit).then(|| stop.describe_in_panel(Some(&panel.name))))
+        let problem = || BudgetProblem { stop, note: stop.describe_in_panel(Some(&panel.name)) };
+        Ok((reached + next > limit).then(problem))
     }
 
     /// Divides the findings into requests.

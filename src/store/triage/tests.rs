@@ -1,7 +1,7 @@
 //! Tests of undo and redo.
 
 use super::*;
-use crate::domain::{DecisionId, TeamClock, TeamOrigin, TeamPerson};
+use crate::domain::{DecisionId, RunId, TeamClock, TeamOrigin, TeamPerson};
 
 fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
     Disposition {
@@ -77,6 +77,22 @@ fn undo_and_redo_walk_the_groups() {
     log.push(line('d', "4", Open, Dismissed, "x"));
     assert_eq!(redo(&log, at), None);
     assert_eq!(statuses(&undo(&log, at)), [("d".to_owned(), "open")]);
+}
+
+#[test]
+fn a_decision_that_a_panel_took_over_goes_back_with_the_decision_itself() {
+    use FindingStatus::{Addressed, Dismissed, Open};
+    let at = Time::UNIX_EPOCH;
+    let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
+    let taken_over = Disposition { run_id: Some(run), ..line('b', "1", Open, Dismissed, "intended") };
+    let mut log = vec![line('a', "1", Open, Dismissed, "intended"), line('c', "2", Open, Addressed, ""), taken_over];
+    let mut steps = Vec::new();
+    for key in "zzzyy".chars() {
+        let lines = if key == 'z' { undo(&log, at) } else { redo(&log, at) };
+        steps.push(statuses(&lines).iter().map(|(id, status)| format!("{id} {status}")).collect::<Vec<_>>().join(", "));
+        log.extend(lines.into_iter().flatten());
+    }
+    assert_eq!(steps, ["c open", "a open, b open", "", "a dismissed, b dismissed", "c addressed"]);
 }
 
 #[test]

@@ -168,6 +168,8 @@ pub(super) fn notable_freshness(app: &App, entry: &RunEntry, run: &RunRow<'_>) -
     let is_known = freshness == Freshness::Current
         || freshness == Freshness::LongRunning
         || (entry.nested && freshness == Freshness::Superseded)
+        // The row of the panel says whether the code has changed since.
+        || (entry.member.is_some() && run.status.is_terminal())
         || freshness.word() == app.run_state(run).1;
     (!is_known).then_some(freshness)
 }

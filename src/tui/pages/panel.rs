@@ -20,9 +20,10 @@ pub fn render_agreement(finding: &Finding, width: usize, doc: &mut Doc) {
 
 /// Renders the contradictions between the reviewers.
 pub fn render_disputes(app: &App, finding: &Finding, width: usize, doc: &mut Doc) {
-    let name = format!("{} disputed", app.display.glyphs.disputed);
     for dispute in panel::describe_disputes(finding, WordStyle::Label) {
-        doc.push_field(&name, NAMES, Role::Warn, &dispute, width);
+        let name = format!("{} {}", app.display.glyphs.disputed, dispute.word());
+        let role = if dispute.is_settled { Role::Normal } else { Role::Warn };
+        doc.push_field(&name, NAMES, role, &dispute.text, width);
     }
 }
 

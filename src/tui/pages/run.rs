@@ -349,7 +349,7 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         field("limits", &uncounted);
     }
     field("finishing", &run.ending.finish_note);
-    if let Some(by) = &run.links.superseded_by {
+    if let Some(by) = run.links.replaced_by() {
         field("superseded", &format!("by {by}"));
     }
     if let Some(stop) = describe_early_end(run) {

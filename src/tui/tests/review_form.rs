@@ -77,6 +77,7 @@ fn preview(action: ReviewAction, reason: &str, saved: u64, carried: Option<usize
         continues: None,
         spent_before: 0.0,
         uncounted: None,
+        no_room: None,
     }
 }
 
@@ -297,15 +298,15 @@ fn a_revision_that_the_forecast_refuses_is_picked_again() {
 )]
 #[case::carried(
     preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61)),
-    &["starts a review: nobody has reviewed this", "up to 61 hunks carried over, 37 to review, first request ~23k tokens ($0.08); at most $1.16"]
+    &["starts a review: nobody has reviewed this", "up to 61 hunks carried over, 37 to review, first request ~23k tokens ($0.071); at most $1.16"]
 )]
 #[case::too_large(
     preview(ReviewAction::Launch, "nobody has reviewed this", 0, None),
-    &["first request ~23k tokens ($0.08); at most $1.16"]
+    &["first request ~23k tokens ($0.071); at most $1.16"]
 )]
 #[case::a_partly_reviewed_panel(
     panel_preview(),
-    &["sonnet, builtin: reused; local: under way; gpt, gemini: ~8.2k tokens", "first requests ~8.2k tokens ($0.03); at most $0.40"]
+    &["sonnet, builtin: reused; local: under way; gpt, gemini: ~8.2k tokens", "first requests ~8.2k tokens ($0.021); at most $0.40"]
 )]
 #[case::skipped(preview(ReviewAction::Skip, "there is nothing to review", 0, Some(0)), &["starts nothing: there is nothing to review"])]
 fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[case] expected: &[&str]) {

@@ -27,15 +27,18 @@ fn a_panel_says_what_it_will_cost_before_it_starts_and_an_estimate_says_the_same
         "{printed}"
     );
     assert!(parts[1].starts_with("two ~") && parts[2] == "builtin at no cost", "{printed}");
-    assert!(parts[3].starts_with("together first requests ~") && parts[4] == "at most $1.00", "{printed}");
+    assert!(parts[3].starts_with("together first requests ~"), "{printed}");
 
     let forecast = test.json(&[&estimate[..], &["--format", "json"]].concat(), DONE)["forecast"].clone();
     let members = forecast["members"].as_array().expect("members").clone();
     let sum: u64 = members.iter().filter_map(|member| member["tokens"].as_u64()).sum();
     assert_eq!(
-        (&forecast["action"], &forecast["tokens"], &forecast["cost_limit"]),
-        (&json!("launch"), &json!(sum), &json!(1.0))
+        (&forecast["action"], &forecast["tokens"], &forecast["no_room"]),
+        (&json!("launch"), &json!(sum), &Value::Null)
     );
+    // The limit, and one answer beyond it.
+    let most = forecast["cost_limit"].as_f64().expect("an amount");
+    assert!(most > 1.0 && most < 1.5 && parts[4] == format!("at most ${most:.2}"), "{most}: {printed}");
     assert_eq!(members.iter().map(|member| &member["reviewer"]).collect::<Vec<_>>(), ["one", "two", "builtin"]);
     assert_eq!((&members[2]["tokens"], &members[2]["cost_limit"]), (&json!(0), &json!(0.0)));
     assert!(panel.place.runs().is_empty() && panel.one.asked() + panel.two.asked() == 0, "nothing has started");
@@ -71,6 +74,27 @@ fn reviewers_on_the_command_line_are_forecast_too_and_free_ones_need_no_forecast
     assert!(note.starts_with("note: budget.run_cost cannot count spare: no price is known; set price_input"), "{note}");
     let free = test.json(&["review", "--reviewer", "builtin", "--force", "--wait", "--format", "json"], DONE);
     assert_eq!(free["forecast"], Value::Null);
-    let error = test.errors(&["review", "--estimate", "--wait"], USAGE);
-    assert!(error.contains("--estimate") && error.contains("--wait"), "{error}");
+    for other in [&["--wait"][..], &["--sync"], &["--fail-on", "p1"], &["--allow-unreviewed", "binary"]] {
+        let error = test.errors(&[&["review", "--estimate"][..], other].concat(), USAGE);
+        assert!(error.contains("--estimate") && error.contains(other[0]), "{error}");
+        assert!(!error.contains("required"), "one answer: {error}");
+    }
+    let error = test.errors(&["review", "--estimate", "--format", "sarif"], USAGE);
+    assert!(error.contains("--estimate prints none") && !error.contains("--wait"), "{error}");
+}
+
+#[test]
+fn an_estimate_says_that_a_limit_leaves_no_room_for_a_request() {
+    let panel = Panel::start(vec![first()], vec![second()], "max_cost = 0.0001");
+    let test = &panel.place.test;
+    let estimate = ["review", "--panel", "all", "--estimate"];
+    let said = "no request that costs money will be sent: max_cost of panel all leaves $0.0001, and the first one takes about $0.0";
+    let printed = out(&test.revdeck(&estimate));
+    assert!(printed.lines().last().is_some_and(|line| line.starts_with(said)), "{printed}");
+    let forecast = test.json(&[&estimate[..], &["--format", "json"]].concat(), DONE)["forecast"].clone();
+    assert!(forecast["no_room"].as_str().is_some_and(|note| note.starts_with(said)), "{forecast}");
+    // Nothing is sent, and no amount is below zero.
+    panel.place.test.revdeck(&["review", "--reviewer", "builtin", "--wait"]);
+    let free = test.json(&["review", "--reviewer", "builtin", "--estimate", "--format", "json"], DONE);
+    assert_eq!(free["forecast"]["input_cost"].to_string(), "0.0");
 }

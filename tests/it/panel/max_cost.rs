@@ -42,7 +42,9 @@ fn a_panel_that_is_asked_again_goes_on_with_its_limit_until_that_is_raised_or_it
         (&json!(run.run_id.as_str()), &json!("reuse"))
     );
     assert!(forecast["reason"].as_str().is_some_and(|reason| reason.contains(" has spent $")), "{forecast}");
-    assert!(forecast["cost_limit"].as_f64().is_some_and(|most| most <= 0.02), "only the rest is left: {forecast}");
+    // The whole limit is much more.
+    let is_rest = forecast["cost_limit"].as_f64().is_some_and(|most| most < 0.2);
+    assert!(is_rest, "only the rest is left, and one answer beyond it: {forecast}");
     let stopped = panel.review(&["--panel", "all"], INCOMPLETE);
     assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1), "what was reviewed is reused, and nobody is asked");
     expect_continued(&stopped, Some(&run.run_id), spent);

@@ -119,6 +119,39 @@ fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
 }
 
+#[test]
+fn a_judge_that_the_limit_stopped_is_asked_when_the_limit_allows_more() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let judge = Model::start(vec![says(ruling.to_string())]);
+    // The limit has room for the members, and not for a request of a hundred tokens at the price of the judge.
+    let prices = "price_input = 1000.0\nprice_output = 1000.0\n";
+    let dear = reviewer("dear", &judge, prices);
+    let more = format!("max_cost = 0.1\njudge = \"dear\"\n{dear}[budget]\nrun_cost = 50.0\n");
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    let stops = panel.place.events(&run.run_id);
+    let stops = stops.iter().filter(|event| matches!(event, RunEvent::BudgetReached { .. })).count();
+    assert_eq!((stops, judge.asked()), (1, 0), "{:?}", panel.place.output(&run.run_id).expect("an output").notes);
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id, "the limit stands");
+    let settings = std::fs::read_to_string(panel.place.test.home().join("config.toml")).expect("settings");
+    panel.place.settings(&settings.replace("max_cost = 0.1", "max_cost = 40.0"));
+    let again = panel.review(&["--panel", "all"], DONE);
+    assert!(again.decision.starts_with(&format!("{} lacks second opinions: ", run.run_id)), "{}", again.decision);
+    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 1));
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
+}
+
+#[test]
+fn a_judge_that_never_answers_is_asked_in_three_runs() {
+    let judge = Model::start(vec![refusal(); 5]);
+    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let runs: Vec<RunId> = (0..5).map(|_| panel.review(&["--panel", "all"], DONE).run_id).collect();
+    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 3));
+    assert!(runs[0] != runs[1] && runs[1] != runs[2], "{runs:?}");
+    assert_eq!([&runs[3], &runs[4]], [&runs[2]; 2], "the list is given as it is");
+}
+
 /// Number of disputed findings: more than two requests hold.
 const MANY: usize = 45;
 /// Most findings of one request.

@@ -3,7 +3,8 @@
 //!
 //! - A member that ends later may know what the others have reported, and give a different problem at the same code another
 //!   id. The ids of the list are the same all the same.
-//! - A decision about a report holds for its problem, whoever reports another one at the same code.
+//! - A decision about a report holds for its problem, whoever reports another one at the same code, and whichever id of the
+//!   problem is that of the list: one that an earlier run has given, or one about which somebody has decided, too.
 
 use super::*;
 use crate::review::{FindingIdentities, ProblemText};
@@ -137,8 +138,14 @@ struct EventSet {
     /// The members, with the ids of their reports in the different orders of their ends; first as if all ended together.
     worlds: Vec<Vec<Member>>,
     known: Vec<FindingId>,
-    /// Words of the report about which somebody has decided, with the id under which it was shown.
-    decided: Option<(FindingId, StandingProblem)>,
+    /// Words of the reports about which somebody has decided, each with the id under which it was shown.
+    decided: Vec<(FindingId, StandingProblem)>,
+}
+
+/// Returns the words of a report about which somebody decides, with its id.
+fn decide_about(found: &Finding) -> (FindingId, StandingProblem) {
+    let (title, explanation) = (found.title.clone(), found.explanation.clone());
+    (found.finding_id.clone(), StandingProblem { title, explanation, is_new: true })
 }
 
 impl EventSet {
@@ -154,16 +161,20 @@ impl EventSet {
         };
         let common: HashSet<FindingId> =
             reports().filter(|found| is_common(found)).map(|found| found.finding_id.clone()).collect();
-        let mut decided = None;
+        let mut decided = Vec::new();
         let mut first = None;
         if chance.below(2) == 0 {
             let at = chance.below(MEMBERS);
             first = Some(at);
-            decided = members[at].findings.iter().find(|found| common.contains(&found.finding_id)).map(|found| {
-                let (title, explanation) = (found.title.clone(), found.explanation.clone());
-                let problem = StandingProblem { title, explanation, is_new: true };
-                (found.finding_id.clone(), problem)
-            });
+            let is_common = |found: &&Finding| common.contains(&found.finding_id);
+            decided.extend(members[at].findings.iter().find(is_common).map(decide_about));
+            // And about a report of another member whose id is the same whoever ends first: it may be the same problem.
+            let is_own = |found: &&Finding| {
+                let id = &found.finding_id;
+                *id != id_of_code(found) && !known.contains(id) && !scanned.contains(id)
+            };
+            let others = members.iter().enumerate().filter(|(other, _)| *other != at);
+            decided.extend(others.flat_map(|(_, member)| &member.findings).find(is_own).map(decide_about));
         }
         let mut worlds = vec![members.clone()];
         // A person decides about a report that is there: its member has ended first.
@@ -177,7 +188,7 @@ impl EventSet {
 
     fn merge(&self, members: &[Member]) -> OneList {
         let results: Vec<MemberResult<'_>> = members.iter().map(Member::result).collect();
-        let decided = |id: &FindingId| self.decided.as_ref().filter(|(decided, _)| decided == id);
+        let decided = |id: &FindingId| self.decided.iter().find(|(decided, _)| decided == id);
         let is_known = |id: &FindingId| self.known.contains(id) || decided(id).is_some();
         merge_panel(&results, is_known, |id| decided(id).map(|(_, problem)| problem.clone()), record(2, 40))
     }
@@ -215,6 +226,8 @@ struct TriedSet {
     /// True if ids of reports depend on who ended first.
     has_exchanged_ids: bool,
     is_decided: bool,
+    /// True if a decision is about an id that the list does not have.
+    has_moved_decision: bool,
 }
 
 /// Merges one set of events in random orders, and checks that each gives the list of the first one, with its ids.
@@ -222,8 +235,15 @@ fn check_set(number: usize, orders: usize) -> TriedSet {
     let mut chance = SplitMix(0x5eed ^ ((number as u64) << 20));
     let mut set = EventSet::build(&mut chance);
     let expected = without_run_ids(set.merge(&set.worlds[0]));
-    if let Some((id, problem)) = &set.decided {
-        let said = expected.findings.iter().filter(|finding| finding.finding_id == *id).flat_map(|found| &found.voices);
+    let mut has_moved_decision = false;
+    for (id, problem) in &set.decided {
+        let listed = match expected.moved_ids.get(id) {
+            Some(moved) => moved.as_ref().unwrap_or_else(|| panic!("set {number}: {id} is on no list: {problem:?}")),
+            None => id,
+        };
+        has_moved_decision |= listed != id;
+        let said = expected.findings.iter().filter(|finding| finding.finding_id == *listed);
+        let said = said.flat_map(|found| &found.voices);
         let mut said = said.map(|voice| (&voice.title, &voice.explanation));
         let words = (&problem.title, &problem.explanation);
         assert!(said.any(|said| said == words), "set {number}: the decision is about {problem:?}");
@@ -241,11 +261,11 @@ fn check_set(number: usize, orders: usize) -> TriedSet {
         let list = without_run_ids(set.merge(&set.worlds[at]));
         assert!(list == expected, "set {number}: {list:#?}\nis not\n{expected:#?}\nof\n{:#?}", set.worlds[at]);
     }
-    TriedSet { is_finished, has_exchanged_ids, is_decided: set.decided.is_some() }
+    TriedSet { is_finished, has_exchanged_ids, is_decided: !set.decided.is_empty(), has_moved_decision }
 }
 
-/// Merges different sets of events, each in so many random orders.
-fn check_random_orders(sets: usize, orders: usize) {
+/// Merges different sets of events, each in so many random orders. Returns the kinds of events that were tried.
+fn check_random_orders(sets: usize, orders: usize) -> HashSet<TriedSet> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let tried: HashSet<TriedSet> = std::thread::scope(|scope| {
         let check = move |first: usize| {
@@ -259,6 +279,7 @@ fn check_random_orders(sets: usize, orders: usize) {
     assert!(ends.len() > 1, "several kinds of ends were tried: {ends:?}");
     assert!(tried.iter().any(|set| set.has_exchanged_ids && !set.is_decided), "ids that depend on the ends were tried");
     assert!(tried.iter().any(|set| set.has_exchanged_ids && set.is_decided), "and with a decision");
+    tried
 }
 
 #[test]
@@ -272,5 +293,9 @@ fn random_orders_of_events_give_one_list() {
 #[test]
 #[ignore = "a campaign of about a minute in a release build"]
 fn campaign_of_a_million_random_orders_of_events() {
-    check_random_orders(10_000, 100);
+    let tried = check_random_orders(10_000, 100);
+    assert!(
+        tried.iter().any(|set| set.has_moved_decision),
+        "decisions about ids that the list does not have were tried"
+    );
 }

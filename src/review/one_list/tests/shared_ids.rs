@@ -149,6 +149,38 @@ fn a_decision_goes_to_no_other_problem_although_nobody_reports_its_own() {
     assert_eq!(list.findings[0].finding_id, base);
 }
 
+/// True for the ids of the two reports that were known before the panel; the others are those about which somebody decides.
+#[rstest]
+#[case::the_first_was_known([true, false])]
+#[case::the_second_was_known([false, true])]
+#[case::both_are_decided([false, false])]
+#[case::both_were_known([true, true])]
+fn of_two_ids_that_stand_for_one_problem_the_other_one_leads_to_the_list(#[case] known: [bool; 2]) {
+    // Two lines, and so two codes.
+    let reports = [report(41, Concurrency, P1, KEPT), report(42, Concurrency, P2, HELD)];
+    let mut members = vec![member("gpt", vec![reports[0].clone()]), member("claude", vec![reports[1].clone()])];
+    let problem = |found: &Finding, is_known: bool| {
+        let (title, explanation) = (found.title.clone(), found.explanation.clone());
+        (found.finding_id.clone(), StandingProblem { title, explanation, is_new: !is_known })
+    };
+    let standing = [problem(&reports[0], known[0]), problem(&reports[1], known[1])];
+    let list = merge_standing(&members, &standing);
+    let [listed] = list.findings.as_slice() else { panic!("{list:#?}") };
+    let other = reports.iter().find(|found| found.finding_id != listed.finding_id).expect("the other one");
+    let moved = BTreeMap::from([(other.finding_id.clone(), Some(listed.finding_id.clone()))]);
+    assert_eq!(list.moved_ids, moved, "{list:#?}");
+    members.reverse();
+    assert_eq!(merge_standing(&members, &standing), list);
+}
+
+#[test]
+fn an_id_whose_problem_nobody_reports_leads_nowhere() {
+    let base = told(INJECTION, 0).finding_id;
+    let list =
+        merge_standing(&[member("claude", vec![told(PERMISSION, 0)])], &[(base.clone(), standing(INJECTION, true))]);
+    assert_eq!(list.moved_ids, BTreeMap::from([(base, None)]));
+}
+
 #[test]
 fn an_earlier_list_of_the_same_reports_keeps_its_ids() {
     let base = told(INJECTION, 0).finding_id;
