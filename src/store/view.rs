@@ -12,7 +12,7 @@ use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
     Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, RunRecord,
-    RunReviewer, RunStatus, Severity,
+    RunReviewer, RunStatus, Severity, Shortfall,
 };
 
 /// A run in a list. Times are in milliseconds since 1970.
@@ -121,6 +121,23 @@ impl RunRow<'_> {
     /// Returns true when the run ended by itself, or was skipped, and did not review all that it should have.
     pub fn is_incomplete(&self) -> bool {
         self.incomplete || self.status == RunStatus::Completed && !self.error_class.is_empty()
+    }
+
+    /// Returns what the run did not review, if it ended by itself, as [`RunRecord::shortfall`] does.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let is_unreviewed = self.status == RunStatus::Completed
+            && self.files_total > 0
+            && (self.files_covered, self.hunks_total, self.hunks_covered) == (0, 0, 0)
+            && self.counts == [0; 4];
+        match self.is_incomplete() {
+            true => Some(Shortfall::Gaps),
+            false => is_unreviewed.then_some(Shortfall::NothingReviewed),
+        }
+    }
+
+    /// Returns true when the run completed and reviewed a file, or had none to review: that it found nothing says something.
+    pub fn has_reviewed(&self) -> bool {
+        self.status == RunStatus::Completed && self.shortfall() != Some(Shortfall::NothingReviewed)
     }
 
     /// Returns the word that lists show for the run's state.

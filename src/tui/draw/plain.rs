@@ -19,7 +19,7 @@ use super::painter::Painter;
 use super::{findings, frame, hints, runs};
 use crate::config::RunOrder;
 use crate::domain::text::format_count;
-use crate::domain::{Panel, Priority};
+use crate::domain::{Panel, Priority, Shortfall};
 use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
@@ -293,7 +293,10 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
     if let Some(sums) = sums.filter(|_| !run.status.is_terminal()) {
         facts.push(sums.describe_done());
     }
-    facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
+    // Where nobody looked, it would be misleading that nothing was found.
+    if run.shortfall() != Some(Shortfall::NothingReviewed) {
+        facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
+    }
     if let (Some(Some(change)), None) = (app.run_list.changes.get(run.id), entry.member) {
         facts.push(change.describe());
     }

@@ -43,8 +43,12 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         true => {
             (app.display.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused))
         }
-        false if run.is_incomplete() => (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
-        false => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
+        false => match run.shortfall() {
+            Some(shortfall) => {
+                (app.display.glyphs.shortfall(shortfall), shortfall.word(), Role::from_shortfall(shortfall))
+            }
+            None => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
+        },
     };
     let (glyph, word, role) =
         find_list_row(app, run).and_then(|row| app.panel_state(&row)).unwrap_or((glyph, word, role));
