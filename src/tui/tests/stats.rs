@@ -1,6 +1,6 @@
 //! Tests the statistics page: requests, updates, leaving, screens.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -16,6 +16,7 @@ use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
+use crate::tui::views::load::FailedLoad;
 use crate::tui::views::stats::{LoadFigures, LoadedFigures, StatsView};
 
 const DAY: i64 = 86_400_000;
@@ -171,6 +172,24 @@ fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
     send(&mut app, loaded(Err("cannot read /s/runs.ndjson".into())));
     let text = screen(&app);
     assert!(text.contains("cannot read /s/runs.ndjson") && text.contains("launched"), "{text}");
+}
+
+#[test]
+fn figures_whose_computation_broke_off_say_so_and_are_asked_for_again() {
+    let mut app = showing(160, 48, view());
+    assert_eq!(stats_requests(&press(&mut app, "S")).len(), 1);
+    let failed = |kind| {
+        let error = "internal error: no such figure".to_owned();
+        AppMessage::View(ViewReply::LoadFailed(FailedLoad { kind, error }))
+    };
+    send(&mut app, failed(TypeId::of::<String>()));
+    assert!(!screen(&app).contains("no such figure"), "the load of another view: {}", screen(&app));
+    send(&mut app, failed(TypeId::of::<LoadFigures>()));
+    assert!(screen(&app).contains("internal error: no such figure"), "{}", screen(&app));
+    let commands = send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(stats_requests(&commands).len(), 1, "nothing is on its way");
+    send(&mut app, loaded(Ok(Arc::new(figures()))));
+    assert!(!screen(&app).contains("no such figure") && screen(&app).contains("launched"), "{}", screen(&app));
 }
 
 #[test]

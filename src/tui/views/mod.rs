@@ -57,7 +57,7 @@ use crate::tui::update::finding_at_hand;
 use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use live::{LiveReply, LiveRequest};
-use load::{LoadInputs, LoadThreads, ViewLoad};
+use load::{FailedLoad, LoadInputs, LoadThreads, ViewLoad};
 use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
 use triage::{CardRequest, TriageCard};
@@ -185,6 +185,8 @@ pub enum ViewRequest {
 pub enum ViewReply {
     /// Data of a [`ViewLoad`], which its view knows by its type.
     Loaded(Box<dyn Any + Send>),
+    /// A [`ViewLoad`] gave no data.
+    LoadFailed(FailedLoad),
     /// Current patterns.
     Knowledge(Arc<PatternLibrary>),
     /// Another process has changed the patterns.

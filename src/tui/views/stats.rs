@@ -144,6 +144,10 @@ impl View for StatsView {
                     self.build_page(app);
                 }
             }
+            ViewChange::Reply(ViewReply::LoadFailed(failed)) if failed.is_of::<LoadFigures>() => {
+                self.set_figures(&Err(failed.error.clone()), commands);
+                self.build_page(app);
+            }
             _ => {}
         }
     }
@@ -247,7 +251,8 @@ fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> (Doc, Option<
     let mut doc = Doc::default();
     let mut worth_line = None;
     if let Some(why) = &stats.trouble {
-        doc.push_paragraph(Role::Warn, &format!("These figures may be old: {why}"), width);
+        let lead = if stats.metrics.is_some() { "These figures may be old" } else { "There are no figures" };
+        doc.push_paragraph(Role::Warn, &format!("{lead}: {why}"), width);
         doc.push_blank();
     }
     match &stats.metrics {
