@@ -20,7 +20,7 @@ use crate::tui::doc::{Doc, DocLine, shorten};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;
 use crate::tui::glyphs::Glyphs;
-use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::keymap::{Action, KeyContext, ViewContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::AppCommand;
 use crate::tui::pages::format_kind;
@@ -46,8 +46,25 @@ const MIN_WORTH_BAR: usize = 10;
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
 /// Row in the table of views.
-pub static ENTRY: ViewEntry =
-    ViewEntry { action: "stats", group: "Panes", label: "stats", help: "cost, outcomes, precision", key: "S", open };
+pub static ENTRY: ViewEntry = ViewEntry {
+    action: "stats",
+    group: "Panes",
+    label: "stats",
+    help: "cost, outcomes, precision",
+    key: "S",
+    open,
+    context: Some(&CONTEXT),
+};
+
+/// Keys of the page.
+pub static CONTEXT: ViewContext = ViewContext {
+    name: "stats",
+    title: "statistics",
+    keys: &[("q", "abort"), ("Esc", "abort")],
+    help: &[],
+    group: "",
+    place: (file!(), line!()),
+};
 
 /// State of the open page.
 #[derive(Debug, Clone)]
@@ -114,7 +131,7 @@ impl ViewLoad for LoadFigures {
 
 impl View for StatsView {
     fn key_context(&self) -> KeyContext {
-        KeyContext::Stats
+        KeyContext::View(&CONTEXT)
     }
 
     fn is_window(&self) -> bool {
