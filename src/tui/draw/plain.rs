@@ -8,6 +8,7 @@ use ratatui::style::Modifier;
 use super::super::app::{App, FileListEntry, NoticeLevel, Pane, RunEntry};
 use super::super::bars;
 use super::super::diff;
+use super::super::doc::shorten_middle;
 use super::super::layout::ScreenLayout;
 use super::super::message::{FileListRow, FileListState};
 use super::super::pages::priority_label;
@@ -245,10 +246,13 @@ fn describe_row(app: &App, at: usize) -> String {
     }
 }
 
-/// Describes the finding at a position of the list, which has this index in the view.
+/// Describes the finding at a position of the list, which has this index in the view. A long path loses its middle, so that
+/// the line and the title stay on the screen.
 fn describe_finding(app: &App, at: usize, index: usize) -> String {
     let finding = app.store.view.finding(index);
     let marked = if app.is_marked(at, finding.id) { "marked, " } else { "" };
+    let longest = usize::from(app.display.columns / 2);
+    let path = shorten_middle(finding.path, longest, app.display.glyphs.ellipsis);
     let around = if finding.symbol.is_empty() { String::new() } else { format!(" in {}", finding.symbol) };
     format!(
         "{marked}{} {}{}, {}, {} line {}{around}: {}",
@@ -256,7 +260,7 @@ fn describe_finding(app: &App, at: usize, index: usize) -> String {
         app.current_status(&finding).word(),
         describe_marks(app, &finding, index),
         finding.kind.label(),
-        finding.path,
+        path,
         finding.line_start,
         finding.title
     )

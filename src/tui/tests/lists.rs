@@ -417,6 +417,7 @@ fn a_run_that_reviewed_no_file_has_a_glyph_and_a_word_of_its_own() {
     let commands = press(&mut app, "j");
     load_pages(&mut app, commands);
     assert!(screen(&app).contains("∅ not reviewed  worktree"), "{}", screen(&app));
+    assert!(!screen(&app).contains("0 of 0"), "{}", screen(&app));
     let mut app = with_shortfalls(100, 30);
     app.display.plain = true;
     let shown = screen(&app);

@@ -175,6 +175,30 @@ fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
 }
 
 #[test]
+fn the_figures_of_tables_stand_below_their_titles_at_any_width() {
+    for columns in [24, 32, 44, 56, 60, 72, 80, 90, 100, 120, 160] {
+        let mut app = open_stats(columns, 48, figures());
+        press(&mut app, "G");
+        let shown = screen(&app);
+        let lines: Vec<&str> = shown.lines().collect();
+        for title in ["By kind", "By reviewer"] {
+            let at = lines.iter().position(|line| line.contains(title) && line.contains("found"));
+            let at = at.unwrap_or_else(|| panic!("{columns}: no {title} in {shown}"));
+            assert!(!lines[at].contains('…'), "{columns}: a title is cut: {shown}");
+            // Each title ends where the figures below it end.
+            let columns_of = |line: &str| line.chars().collect::<Vec<char>>();
+            let (head, row) = (columns_of(lines[at]), columns_of(lines[at + 1]));
+            for name in ["found", "addressed", "dismissed", "precision", "at least"] {
+                let Some(start) = lines[at].find(name) else { continue };
+                let end = lines[at][..start + name.len()].chars().count();
+                assert!(row.len() >= end && row[end - 1] != ' ', "{columns}: nothing below {name}: {shown}");
+                assert!(row.get(end).is_none_or(|c| *c == ' ') && head.len() >= end, "{columns}: {name}: {shown}");
+            }
+        }
+    }
+}
+
+#[test]
 fn figures_whose_computation_broke_off_say_so_and_are_asked_for_again() {
     let mut app = showing(160, 48, view());
     assert_eq!(stats_requests(&press(&mut app, "S")).len(), 1);

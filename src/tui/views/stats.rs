@@ -33,6 +33,10 @@ const SUM: usize = 8;
 const MAX_CHART_COLUMNS: usize = 120;
 /// Column widths of a table: found, addressed, dismissed, precision, at least.
 const FIGURE_COLUMNS: [usize; 5] = [9, 11, 11, 11, 10];
+/// Number of these columns before the bar of the precision.
+const COUNT_COLUMNS: usize = 3;
+/// Columns that long names keep beside the columns that only the reviewers table has.
+const MIN_NAME_COLUMNS: usize = 16;
 const BY_KIND: &str = "By kind";
 const BY_REVIEWER: &str = "By reviewer";
 /// Headings of the columns that only the reviewers table has.
@@ -313,9 +317,14 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
     let kind_names = longest(&mut metrics.by_kind.iter().map(|kind| kind.kind.word().width()), BY_KIND);
     let reviewer_names = longest(&mut metrics.by_reviewer.iter().map(|one| one.reviewer.width()), BY_REVIEWER);
     let block = kind_names.max(reviewer_names + REVIEWER_COLUMNS.width());
-    let aligned = block + FIGURE_COLUMNS.iter().sum::<usize>() <= width;
-    let kind_names = if aligned { block } else { kind_names };
-    let reviewer_names = if aligned { block - REVIEWER_COLUMNS.width() } else { reviewer_names };
+    let figures = FIGURE_COLUMNS.iter().sum::<usize>();
+    let aligned = block + figures <= width;
+    let has_own = reviewer_names.min(MIN_NAME_COLUMNS) + REVIEWER_COLUMNS.width() + figures <= width;
+    let (kind_names, reviewer_names) = match (aligned, has_own) {
+        (true, _) => (block, block - REVIEWER_COLUMNS.width()),
+        (false, true) => (kind_names, reviewer_names),
+        (false, false) => [kind_names.max(reviewer_names); 2].into(),
+    };
     let kinds: Vec<StatsTableRow<'_>> = metrics
         .by_kind
         .iter()
@@ -328,11 +337,12 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         .map(|one| {
             let time = one.review_ms.map_or_else(String::new, |ms| format_millis(ms).replace(' ', ""));
             let (runs, tokens) = (format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
-            let own = format!("{runs:>6}{tokens:>7}{time:>6}");
+            let own = if has_own { format!("{runs:>6}{tokens:>7}{time:>6}") } else { String::new() };
             (one.reviewer.clone(), own, &one.findings, &one.precision)
         })
         .collect();
-    render_table(&app.display.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
+    let own = if has_own { REVIEWER_COLUMNS } else { "" };
+    render_table(&app.display.glyphs, (BY_REVIEWER, own), &reviewers, (reviewer_names, width), doc);
 }
 
 /// Renders what each reviewer, model, kind or language is worth: a bar of its accepted, dismissed and undecided findings, and
@@ -391,7 +401,7 @@ fn worth_marks(glyphs: &Glyphs) -> [(Role, &'static str); 3] {
 type StatsTableRow<'a> = (String, String, &'a OutcomeCounts, &'a Precision);
 
 /// Renders a table. `own` holds the headings of extra columns; `wanted` is the width of the name column, `width`
-/// that of the page.
+/// that of the page. On a narrow page the last columns are left out, so that no title and no figure is cut.
 fn render_table(
     glyphs: &Glyphs,
     (title, own): (&str, &str),
@@ -403,11 +413,15 @@ fn render_table(
         return;
     }
     let names = ["found", "addressed", "dismissed", "precision", "at least"];
-    let figures: usize = FIGURE_COLUMNS.iter().sum::<usize>() + own.width();
+    let fits = |count: &usize| title.width() + own.width() + FIGURE_COLUMNS[..*count].iter().sum::<usize>() <= width;
+    let shown = (1..=FIGURE_COLUMNS.len()).rev().find(fits).unwrap_or(1);
+    let all: &'static [usize] = &FIGURE_COLUMNS;
+    let (of_counts, of_shares) = all[..shown].split_at(shown.min(COUNT_COLUMNS));
+    let figures: usize = FIGURE_COLUMNS[..shown].iter().sum::<usize>() + own.width();
     let room = width.saturating_sub(figures).min(wanted).max(4);
     // The bar stands between the counts and the shares.
     let bar = width.saturating_sub(room + figures + 3).min(*BAR_COLUMNS.end());
-    let bar = if BAR_COLUMNS.contains(&bar) { bar } else { 0 };
+    let bar = if BAR_COLUMNS.contains(&bar) && shown == FIGURE_COLUMNS.len() { bar } else { 0 };
     let gap = if bar > 0 { bar + 3 } else { 0 };
     let cells = |cells: &[String], columns: &[usize]| {
         cells.iter().zip(columns).map(|(cell, width)| format!("{cell:>width$}")).collect::<String>()
@@ -418,9 +432,9 @@ fn render_table(
         Role::Faint,
         &format!(
             "{own}{}{}{}",
-            cells(&named[..3], &FIGURE_COLUMNS[..3]),
+            cells(&named[..COUNT_COLUMNS], of_counts),
             " ".repeat(gap),
-            cells(&named[3..], &FIGURE_COLUMNS[3..])
+            cells(&named[COUNT_COLUMNS..], of_shares)
         ),
     ));
     for (name, own, fates, precision) in rows {
@@ -429,11 +443,11 @@ fn render_table(
         let few =
             precision.share.is_some_and(|share| share < 0.5) && precision.decided_count() >= MIN_TELLING_DECISIONS;
         let mut line = DocLine::styled(Role::Normal, &pad_end(&shorten(name, room, glyphs.ellipsis), room))
-            .with_span(Role::Normal, &format!("{own}{}", cells(&counts, &FIGURE_COLUMNS[..3])));
+            .with_span(Role::Normal, &format!("{own}{}", cells(&counts, of_counts)));
         if bar > 0 {
             line = with_precision_bar(line, glyphs, precision, bar);
         }
-        doc.push(line.with_span(if few { Role::Warn } else { Role::Normal }, &cells(&shares, &FIGURE_COLUMNS[3..])));
+        doc.push(line.with_span(if few { Role::Warn } else { Role::Normal }, &cells(&shares, of_shares)));
     }
 }
 
