@@ -52,7 +52,7 @@ fn place_of(keymap: &Keymap, binding: &KeyBinding) -> (String, usize) {
 
 fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
     let mut text = format!("# keys = {preset:?}; a context takes the keys that it does not bind from [global]\n");
-    for (context, name) in KeyContext::ALL {
+    for context in keymap.contexts() {
         let mut table = TextTable::default();
         for binding in own_bindings(keymap, context) {
             let keys = binding.keys.to_string();
@@ -67,14 +67,14 @@ fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
             ]);
         }
         if !table.is_empty() {
-            text.push_str(&format!("\n[{name}]\n{}", table.render(look)));
+            text.push_str(&format!("\n[{}]\n{}", context.name(), table.render(look)));
         }
     }
     text
 }
 
 fn as_json(keymap: &Keymap, preset: &str) -> Value {
-    let contexts = KeyContext::ALL.into_iter().map(|(context, name)| {
+    let contexts = keymap.contexts().map(|context| {
         let bindings = own_bindings(keymap, context).map(|binding| {
             let (file, line) = place_of(keymap, binding);
             json!({
@@ -85,7 +85,7 @@ fn as_json(keymap: &Keymap, preset: &str) -> Value {
                 "line": line,
             })
         });
-        (name.to_owned(), bindings.collect::<Vec<_>>().into())
+        (context.name().to_owned(), bindings.collect::<Vec<_>>().into())
     });
     json::build_versioned([
         ("preset", json!(preset)),

@@ -359,7 +359,7 @@ impl ProgressLine {
         let total = done.max(coverage.hunks_total as usize);
         // The end of a run is named as in every list.
         let status = match run.status.is_terminal() {
-            true => text::run_status_word(run.status, run.state_word(), run.is_incomplete()).1,
+            true => text::run_status_word(run.status, run.state_word(), run.shortfall()).1,
             false => run.status.word(),
         };
         let mut parts = Vec::new();

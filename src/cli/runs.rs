@@ -138,7 +138,7 @@ pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[ListedRun]) -
         }
         table.push_row([
             (TextStyle::Plain, run.id),
-            text::run_status_word(run.status, run.state_word(), run.is_incomplete()),
+            text::run_status_word(run.status, run.state_word(), run.shortfall()),
             (TextStyle::from_freshness(listed.freshness), listed.freshness.word()),
             (TextStyle::Faint, &age),
             (TextStyle::Location, run.scope),

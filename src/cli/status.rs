@@ -11,7 +11,7 @@ use super::output;
 use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
-use crate::domain::{FindingCounts, RunStatus, Time};
+use crate::domain::{FindingCounts, RunStatus, Shortfall, Time};
 use crate::git::Repo;
 use crate::masking::mask_name;
 use crate::report::{json, text};
@@ -169,8 +169,12 @@ impl ReviewState<'_> {
         }
         if let Some(run) = self.latest {
             let ago = now.as_millisecond().saturating_sub(run.updated_ms).max(0) / 60_000;
-            let gaps = if run.is_incomplete() { ", incomplete" } else { "" };
-            page.push_str(&format!("  {} {}{gaps}, {} ago\n", run.id, run.state_word(), format_minutes(ago)));
+            let state = match run.shortfall() {
+                Some(Shortfall::Gaps) => format!("{}, {}", run.state_word(), Shortfall::Gaps.word()),
+                Some(Shortfall::NothingReviewed) => Shortfall::NothingReviewed.word().to_owned(),
+                None => run.state_word().to_owned(),
+            };
+            page.push_str(&format!("  {} {state}, {} ago\n", run.id, format_minutes(ago)));
         }
         let undecided = match self.undecided.total() {
             0 if self.latest.is_none() && self.active.is_empty() => "nothing reviewed yet".to_owned(),

@@ -33,6 +33,7 @@ mod run;
 mod run_figures;
 mod run_output;
 mod scope;
+mod shortfall;
 mod steering;
 mod team;
 pub mod text;
@@ -77,6 +78,7 @@ pub use run::{
 pub use run_figures::RunFigures;
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
+pub use shortfall::Shortfall;
 pub use steering::{LoweredPriority, SteeredKind};
 pub use team::{
     DecisionId, MachineName, RunOrigin, ShareMode, SharedDecision, SharedPatterns, SharedReview, TeamClock, TeamOrigin,

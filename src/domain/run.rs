@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::word_enum;
 use super::{
     BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, RunId, RunOrigin, Scope,
-    Time, is_default,
+    Shortfall, Time, is_default,
 };
 
 word_enum!(
@@ -614,6 +614,21 @@ impl RunRecord {
             RunStatus::Completed => self.ending.error_class.is_some() || self.outcome.coverage.is_incomplete(),
             RunStatus::Skipped => self.outcome.coverage.incomplete,
             _ => false,
+        }
+    }
+
+    /// Returns what the run did not review, if it ended by itself. A run with findings is not called unreviewed: the texts
+    /// of left-out files are searched for secrets.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let coverage = &self.outcome.coverage;
+        // Carried hunks count among all hunks.
+        let is_unreviewed = self.status == RunStatus::Completed
+            && coverage.files_total > 0
+            && (coverage.files_covered, coverage.hunks_total, coverage.hunks_covered) == (0, 0, 0)
+            && self.outcome.finding_counts.total() == 0;
+        match self.is_incomplete() {
+            true => Some(Shortfall::Gaps),
+            false => is_unreviewed.then_some(Shortfall::NothingReviewed),
         }
     }
 

@@ -9,7 +9,7 @@ use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
-    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, RunUsage, Usage, WordStyle,
+    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, RunUsage, Shortfall, Usage, WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -266,10 +266,15 @@ fn describe_other_gaps(run: &RunRecord, coverage: &Coverage) -> Option<String> {
 }
 
 /// Returns the word for the state of a run in a list, with its style. `state` is the word of the record or the row.
-pub fn run_status_word(status: RunStatus, state: &'static str, incomplete: bool) -> (TextStyle, &'static str) {
-    match incomplete && state == status.word() {
-        true => (TextStyle::Bad, "incomplete"),
-        false => (TextStyle::from_run_status(status), state),
+pub fn run_status_word(
+    status: RunStatus,
+    state: &'static str,
+    shortfall: Option<Shortfall>,
+) -> (TextStyle, &'static str) {
+    match shortfall.filter(|_| state == status.word()) {
+        Some(Shortfall::Gaps) => (TextStyle::Bad, Shortfall::Gaps.word()),
+        Some(Shortfall::NothingReviewed) => (TextStyle::Faint, Shortfall::NothingReviewed.word()),
+        None => (TextStyle::from_run_status(status), state),
     }
 }
 
@@ -385,7 +390,7 @@ pub fn render_panel_usage(look: &TextOptions, tokens: &Usage, cost: f64) -> Stri
 
 /// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
-    let (style, word) = run_status_word(run.status, run.state_word(), run.is_incomplete());
+    let (style, word) = run_status_word(run.status, run.state_word(), run.shortfall());
     let mut text = format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     // A branch may have a secret in its name.
@@ -534,6 +539,20 @@ mod tests {
 
     use super::*;
     use crate::domain::{BudgetKind, BudgetStop, CancelReason, Time};
+
+    #[test]
+    fn the_word_of_a_run_says_what_it_did_not_review() {
+        use RunStatus as S;
+        for (status, state, shortfall, expected) in [
+            (S::Completed, "completed", None, (TextStyle::Good, "completed")),
+            (S::Completed, "completed", Some(Shortfall::Gaps), (TextStyle::Bad, "incomplete")),
+            (S::Completed, "completed", Some(Shortfall::NothingReviewed), (TextStyle::Faint, "not reviewed")),
+            (S::Skipped, "skipped", Some(Shortfall::Gaps), (TextStyle::Bad, "incomplete")),
+            (S::Cancelled, "budget", Some(Shortfall::Gaps), (TextStyle::Faint, "budget")),
+        ] {
+            assert_eq!(run_status_word(status, state, shortfall), expected);
+        }
+    }
 
     #[test]
     fn a_superseded_run_names_both_causes() {

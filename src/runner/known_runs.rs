@@ -7,6 +7,11 @@ use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, Revi
 use crate::runner::{RunnerError, Services};
 use crate::store::{RunRow, StoreError, StoreView};
 
+/// Maximum number of stored runs, the newest first, among which an earlier one is looked for: the last report of a finding,
+/// a review whose hunks are carried over, a panel with opinions. Not from the literature: what older runs say is about other
+/// code, and a long history must not cost each run more.
+pub(super) const MAX_SEARCHED_RUNS: usize = 200;
+
 /// Converts a row. Leaves out fields that need a look at files: the liveness of the worker and whether the run can be
 /// resumed.
 pub(super) fn known_run_from_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {

@@ -4,6 +4,7 @@
 //! immutable; [`super::Store::refresh_view`] creates the next view, which shares all unchanged data.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use super::chunked_columns::ChunkedColumn;
@@ -12,7 +13,7 @@ use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
     Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, RunRecord,
-    RunReviewer, RunStatus, Severity,
+    RunReviewer, RunStatus, Severity, Shortfall,
 };
 
 /// A run in a list. Times are in milliseconds since 1970.
@@ -128,6 +129,23 @@ impl RunRow<'_> {
         self.incomplete || self.status == RunStatus::Completed && !self.error_class.is_empty()
     }
 
+    /// Returns what the run did not review, if it ended by itself, as [`RunRecord::shortfall`] does.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let is_unreviewed = self.status == RunStatus::Completed
+            && self.files_total > 0
+            && (self.files_covered, self.hunks_total, self.hunks_covered) == (0, 0, 0)
+            && self.counts == [0; 4];
+        match self.is_incomplete() {
+            true => Some(Shortfall::Gaps),
+            false => is_unreviewed.then_some(Shortfall::NothingReviewed),
+        }
+    }
+
+    /// Returns true when the run completed and reviewed a file, or had none to review: that it found nothing says something.
+    pub fn has_reviewed(&self) -> bool {
+        self.status == RunStatus::Completed && self.shortfall() != Some(Shortfall::NothingReviewed)
+    }
+
     /// Returns the word that lists show for the run's state.
     pub fn state_word(&self) -> &'static str {
         self.status.list_word(self.paused, self.cancel_reason.parse().ok())
@@ -211,6 +229,8 @@ pub struct StoreView {
     /// Display index of each row; computed on first use.
     run_rank: OnceLock<Vec<u32>>,
     finding_rank: OnceLock<Vec<u32>>,
+    /// Fingerprint of the files with undecided findings; computed on first use.
+    undecided_files: OnceLock<u64>,
     /// Ratings of the listed findings, by id. Rows have the rated values.
     pub(super) ratings: HashMap<String, Rating>,
     /// Messages for the user, for example about corrupt lines or a newer schema.
@@ -263,6 +283,20 @@ impl StoreView {
     /// Returns the id of a run; cheaper than the whole row.
     pub fn run_id(&self, index: usize) -> &str {
         self.columns.run_id(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
+    }
+
+    /// Returns a fingerprint of the paths of all undecided findings and of the runs that last reported them, in any order:
+    /// views with equal ones have, but for chance, the same. The first call reads all findings, the next ones none.
+    pub fn undecided_files(&self) -> u64 {
+        *self.undecided_files.get_or_init(|| {
+            let rows = (0..self.finding_count()).map(|index| self.finding(index));
+            let undecided = rows.filter(|row| row.status.is_undecided());
+            undecided.fold(0, |sum: u64, row| {
+                let mut hasher = DefaultHasher::new();
+                (row.path, row.last_run).hash(&mut hasher);
+                sum.wrapping_add(hasher.finish())
+            })
+        })
     }
 
     /// Returns the position of the run with this id; `None` when the list does not contain it.

@@ -44,9 +44,11 @@ impl App {
         let is_budget_stop =
             run.status == RunStatus::Cancelled && run.cancel_reason == CancelReason::BudgetExhausted.word();
         let word = if is_budget_stop { "budget" } else { run.status.word() };
-        let status = match run.is_incomplete() {
-            true => (self.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
-            false => (self.display.glyphs.run_status(run.status), word, Role::from_run_status(run.status)),
+        let status = match run.shortfall() {
+            Some(shortfall) => {
+                (self.display.glyphs.shortfall(shortfall), shortfall.word(), Role::from_shortfall(shortfall))
+            }
+            None => (self.display.glyphs.run_status(run.status), word, Role::from_run_status(run.status)),
         };
         match self.run_activity(run).map(|live| live.state) {
             Some(mode @ ActivityState::Paused) => {

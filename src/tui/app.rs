@@ -279,6 +279,8 @@ pub struct App {
     pub pending_keys: Option<PendingKeys>,
     /// Message above the footer.
     pub notice: Option<Notice>,
+    /// Says which part of the cockpit has stopped until it is started again.
+    pub stopped_part: Option<String>,
     /// Prompt whose text another process judges.
     pub asked_prompt: Option<AskedPrompt>,
     /// Comments on their way to the store, and what became of them.
@@ -396,6 +398,7 @@ impl App {
             count: None,
             pending_keys: None,
             notice,
+            stopped_part: None,
             asked_prompt: None,
             comments: SentComments::default(),
             decisions: TriageProgress::default(),

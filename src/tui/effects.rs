@@ -7,6 +7,7 @@
 mod store_follower;
 mod store_writes;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use super::repository_presence::RepositoryPresence;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::views::ViewWorkers;
 use crate::config::ClockAndIds;
+use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, Scope, ViewedFile};
 use crate::git::Repo;
 use crate::masking::Mask;
@@ -58,6 +60,9 @@ pub struct Effects {
     comparer: Sender<(u64, Vec<Scope>)>,
     views: ViewWorkers,
 }
+
+/// Sentence about a thread that takes no work any more.
+const PART_STOPPED: &str = "a part of the cockpit has stopped; start it again";
 
 /// Longest time that the end waits for decisions and comments on their way to the store. Each takes some milliseconds.
 const WRITE_PATIENCE: Duration = Duration::from_secs(2);
@@ -275,24 +280,26 @@ impl Effects {
     /// Reports a thread that does not take work any more.
     fn report_unless(&self, sent: bool) {
         if !sent {
-            // The thread has panicked and has reported that.
-            let _ = self
-                .messages
-                .send(AppMessage::StoreTrouble("a part of the cockpit has stopped; start it again".to_owned()));
+            // The thread has panicked and has reported that, or could not be started.
+            let _ = self.messages.send(AppMessage::PartStopped(PART_STOPPED.to_owned()));
         }
     }
 }
 
+/// Returns the message of a caught panic on one line.
+pub fn describe_panic(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    sanitize_line(text).into_owned()
+}
+
+/// Runs work on a thread of its own. A panic ends the thread, and is reported in a message.
 pub fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + Send + 'static) {
     let named = name.to_owned();
     let spawned = thread::Builder::new().name(format!("{WORKER}{name}")).spawn(move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
-            let _ = messages.send(AppMessage::StoreTrouble(format!("internal error in {named}: {text}")));
+            let text = format!("{PART_STOPPED} (internal error in {named}: {})", describe_panic(&*panic));
+            let _ = messages.send(AppMessage::PartStopped(text));
         }
     });
     if let Err(error) = spawned {

@@ -51,6 +51,8 @@ pub struct FindingTotals {
     pub new: usize,
     /// Number of [`FilterOverrides::seen`] when the findings were counted.
     pub seen: usize,
+    /// [`StoreView::undecided_files`] of the view, which does not know the decisions on their way.
+    pub undecided_files: u64,
 }
 
 impl FindingQuery {
@@ -62,7 +64,11 @@ impl FindingQuery {
 }
 
 fn count_findings(view: &StoreView, overrides: &FilterOverrides) -> FindingTotals {
-    let mut totals = FindingTotals { seen: overrides.seen.len(), ..FindingTotals::default() };
+    let mut totals = FindingTotals {
+        seen: overrides.seen.len(),
+        undecided_files: view.undecided_files(),
+        ..FindingTotals::default()
+    };
     for index in 0..view.finding_count() {
         let row = view.finding(index);
         let status = overrides.status_of(&row);

@@ -4,7 +4,7 @@ mod legend;
 
 pub use legend::LegendEntry;
 
-use crate::domain::{FindingStatus, RunStatus};
+use crate::domain::{FindingStatus, RunStatus, Shortfall};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
@@ -201,6 +201,14 @@ impl Glyphs {
             S::Skipped => ("–", "-"),
             S::Lost => ("!", "!"),
         })
+    }
+
+    /// Returns the glyph for a run that did not review its whole change.
+    pub fn shortfall(&self, shortfall: Shortfall) -> &'static str {
+        match shortfall {
+            Shortfall::Gaps => self.run_status(RunStatus::Failed),
+            Shortfall::NothingReviewed => self.pick(("∅", "0")),
+        }
     }
 
     /// Returns the glyph for the freshness of a run.

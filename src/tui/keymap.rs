@@ -2,7 +2,8 @@
 //! resolves keys.
 //!
 //! To add an action: its row in the table below, its key in `assets/keymap.toml`, and the code that runs it. The action
-//! that opens a full-screen view has its row, key included, in the file of the view; see `views::VIEWS`.
+//! that opens a full-screen view has its row, key included, in the file of the view, and so have the keys of the view's
+//! own; see `views::VIEWS`.
 
 mod bindings;
 mod files;
@@ -35,14 +36,10 @@ pub enum KeyContext {
     Files,
     /// The detail pane has the focus.
     Detail,
-    /// The statistics are shown.
-    Stats,
-    /// The learned patterns are shown.
-    Knowledge,
+    /// A full-screen view with these keys is shown.
+    View(&'static ViewContext),
     /// Findings are decided one by one.
     Triage,
-    /// A run is shown turn by turn.
-    Live,
     /// A menu is open.
     Menu,
     /// The form of a review request is open.
@@ -55,18 +52,32 @@ pub enum KeyContext {
     Help,
 }
 
+/// Keys of a full-screen view, declared in its file; its row, a `views::ViewEntry`, names them.
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ViewContext {
+    /// Name of the context in keymaps.
+    pub name: &'static str,
+    /// Name of the context in a sentence.
+    pub title: &'static str,
+    /// Keys with their actions, both as a keymap writes them. The keys of a preset and of the user lie over these.
+    pub keys: &'static [(&'static str, &'static str)],
+    /// Help texts of actions that do something else here than elsewhere.
+    pub help: &'static [(Action, &'static str)],
+    /// Group of the actions that only this view has; empty if there are none.
+    pub group: &'static str,
+    /// File and line of the declaration: `(file!(), line!())`.
+    pub place: (&'static str, u32),
+}
+
 impl KeyContext {
-    /// Every context with its name in the keymap, in the order of the help.
-    pub const ALL: [(Self, &'static str); 14] = [
+    /// Contexts besides those of views, with their names in the keymap, in the order of the help.
+    const FIXED: [(Self, &'static str); 11] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
         (Self::Files, "files"),
         (Self::Detail, "detail"),
-        (Self::Stats, "stats"),
-        (Self::Knowledge, "knowledge"),
         (Self::Triage, "triage"),
-        (Self::Live, "live"),
         (Self::Menu, "menu"),
         (Self::ReviewForm, "review_form"),
         (Self::Confirm, "confirm"),
@@ -74,22 +85,31 @@ impl KeyContext {
         (Self::Help, "help"),
     ];
 
+    /// Lists every context in the order of the help, with those of these views.
+    fn list(views: &[&'static ViewContext]) -> Vec<Self> {
+        let fixed = || Self::FIXED.into_iter().map(|(context, _)| context);
+        let views = views.iter().copied().map(Self::View);
+        let before = fixed().filter(|context| *context < Self::Triage);
+        before.chain(views).chain(fixed().filter(|context| *context >= Self::Triage)).collect()
+    }
+
     fn has_global_fallback(self) -> bool {
         self < Self::Menu && self != Self::Global
     }
 
     /// Returns the name of the context in the keymap.
     pub fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|(context, _)| *context == self).map_or("", |(_, name)| name)
+        match self {
+            Self::View(view) => view.name,
+            _ => Self::FIXED.into_iter().find(|(context, _)| *context == self).map_or("", |(_, name)| name),
+        }
     }
 
     /// Returns the name of the context in a sentence.
     pub fn title(self) -> &'static str {
         match self {
             Self::Global => "everywhere",
-            Self::Stats => "statistics",
-            Self::Live => "live view",
-            Self::Knowledge => "learned patterns",
+            Self::View(view) => view.title,
             Self::Triage => "triage mode",
             Self::ReviewForm => "the review form",
             Self::Menu => "menus",
@@ -299,13 +319,17 @@ impl Action {
     /// Returns the help text of the action in a context: `Accept` begins a review in the form and opens a row of a menu.
     pub fn help_text_in(self, context: KeyContext) -> &'static str {
         use KeyContext as C;
+        if let C::View(view) = context
+            && let Some((_, text)) = view.help.iter().find(|(action, _)| *action == self)
+        {
+            return text;
+        }
         match (self, context) {
-            (Self::Abort, C::Stats | C::Knowledge | C::Triage | C::Live) => "leave the view",
+            (Self::Abort, C::View(_) | C::Triage) => "leave the view",
             (Self::Abort, C::Help) => "leave the help",
             (Self::Abort, C::Menu) => "back",
             (Self::Abort, C::Confirm) => "no, back",
             (Self::Accept, C::Triage) => "apply the patch; leave after the last finding",
-            (Self::Accept, C::Live) => "open the member of the panel",
             (Self::Accept, C::Menu) => "open or do what is selected",
             (Self::Accept, C::ReviewForm) => "begin the review",
             (Self::Accept, C::Confirm) => "yes",

@@ -68,6 +68,8 @@ pub enum AppMessage {
     LedgerDelivered,
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
+    /// A thread of the cockpit has stopped, and nothing starts it again.
+    PartStopped(String),
     /// Rows that match the filter.
     Filtered {
         /// Serial number of the filter request.

@@ -76,6 +76,14 @@ pub fn build_empty_page(app: &App, width: usize) -> Doc {
     doc
 }
 
+/// Begins a reason with a capital letter and ends it with a full stop, for a page of sentences.
+fn to_sentence(reason: &str) -> String {
+    let mut letters = reason.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
+    let end = if reason.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     if app.store.view.run_count() == 0 {
         let key = app.keymap.key_text(KeyContext::Global, Action::Review);
@@ -95,7 +103,7 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
             OpeningLook::Nothing(why) => {
                 doc.push(DocLine::styled(Role::Strong, "Nothing to review yet"));
                 doc.push_blank();
-                doc.push_paragraph(Role::Normal, why, width);
+                doc.push_paragraph(Role::Normal, &to_sentence(why), width);
                 doc.push_blank();
                 let next = format!("Change or commit something, then press {key} to review it.");
                 doc.push_paragraph(Role::Muted, &next, width);

@@ -144,7 +144,7 @@ impl App {
         };
         let (glyph, word, role) = self.run_state(&run);
         let origin = describe_origin(member.decision);
-        let words = match (run.status == RunStatus::Completed && !run.is_incomplete(), origin) {
+        let words = match (run.status == RunStatus::Completed && run.shortfall().is_none(), origin) {
             (_, "") => word.to_owned(),
             (true, origin) => origin.to_owned(),
             (false, origin) => format!("{word}, {origin}"),

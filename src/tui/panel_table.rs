@@ -8,7 +8,7 @@ use super::doc::{DocLine, shorten};
 use super::pages::{format_brief, format_dollars};
 use super::panel_runs::{PanelMemberRun, describe_total};
 use super::theme::Role;
-use crate::domain::{RunStatus, text};
+use crate::domain::text;
 use crate::masking::mask_shown_name;
 use crate::report::activity::describe_activity;
 
@@ -137,8 +137,8 @@ fn build_columns(app: &App, members: &[PanelMemberRun<'_>]) -> Vec<TableColumn> 
             }))
         }),
         TableColumn::new(members, ("findings", 5, true), |member| {
-            match member.run.map(|run| (run.status, describe_total(run.counts))) {
-                Some((RunStatus::Completed, (0, role))) => (role, app.display.glyphs.none.to_owned()),
+            match member.run.map(|run| (run.has_reviewed(), describe_total(run.counts))) {
+                Some((true, (0, role))) => (role, app.display.glyphs.none.to_owned()),
                 None | Some((_, (0, _))) => normal(String::new()),
                 Some((_, (total, role))) => (role, text::format_thousands(total)),
             }

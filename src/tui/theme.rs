@@ -158,6 +158,14 @@ impl Role {
         }
     }
 
+    /// Returns the role of a run that did not review its whole change.
+    pub fn from_shortfall(shortfall: crate::domain::Shortfall) -> Self {
+        match shortfall {
+            crate::domain::Shortfall::Gaps => Self::Warn,
+            crate::domain::Shortfall::NothingReviewed => Self::Skipped,
+        }
+    }
+
     /// Returns the role of a file in the map of a run.
     pub fn from_file_reading(reading: super::views::live::FileReading) -> Self {
         use super::views::live::FileReading as R;

@@ -134,3 +134,36 @@ fn the_error_of_a_part_that_failed_joins_the_summary_only_where_nothing_else_say
         assert_eq!(record.outcome.summary, summary, "{title}: the summary itself stays");
     }
 }
+
+#[test]
+fn a_run_that_reviewed_no_file_is_told_from_a_clean_one() {
+    use Shortfall as S;
+    // Files and hunks: total, covered; hunks carried over.
+    for (title, status, counts, findings, gaps, expected) in [
+        ("all files reviewed", RunStatus::Completed, [2, 2, 5, 5, 0], 0, false, None),
+        ("some files left out on purpose", RunStatus::Completed, [3, 2, 5, 5, 0], 0, false, None),
+        ("all files left out on purpose", RunStatus::Completed, [2, 0, 0, 0, 0], 0, false, Some(S::NothingReviewed)),
+        ("a secret in a file that was left out", RunStatus::Completed, [2, 0, 0, 0, 0], 1, false, None),
+        ("all hunks carried over", RunStatus::Completed, [2, 0, 5, 0, 5], 0, false, None),
+        ("nothing has changed", RunStatus::Completed, [0, 0, 0, 0, 0], 0, false, None),
+        ("a file out of sight", RunStatus::Completed, [1, 0, 0, 0, 0], 0, true, Some(S::Gaps)),
+        ("a part of the hunks", RunStatus::Completed, [2, 1, 5, 3, 0], 0, false, Some(S::Gaps)),
+        ("never begun", RunStatus::Skipped, [2, 0, 0, 0, 0], 0, false, None),
+        ("not ended yet", RunStatus::Reviewing, [2, 0, 0, 0, 0], 0, false, None),
+    ] {
+        let mut record: RunRecord = serde_json::from_value(full_record()).expect("a record");
+        (record.status, record.ending.error_class) = (status, None);
+        let [files_total, files_covered, hunks_total, hunks_covered, hunks_carried] = counts;
+        record.outcome.coverage = Coverage {
+            files_total,
+            files_covered,
+            hunks_total,
+            hunks_covered,
+            hunks_carried,
+            incomplete: gaps,
+            ..Coverage::default()
+        };
+        record.outcome.finding_counts = FindingCounts { p1: findings, ..FindingCounts::default() };
+        assert_eq!(record.shortfall(), expected, "{title}");
+    }
+}

@@ -122,7 +122,7 @@ fn describe_next_step(run: &RunRecord) -> String {
         true if found > 0 => {
             format!("auto_review_details(run_id=\"{}\") returns the {}", run.run_id, format_count(found, "finding"))
         }
-        true if run.status != RunStatus::Completed || run.is_incomplete() => format!(
+        true if run.status != RunStatus::Completed || run.shortfall().is_some() => format!(
             "this run is {} and has not reviewed the whole change: do not read it as a review without findings",
             run.status
         ),

@@ -3,12 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::domain::{Finding, FindingId, RunId, RunRecord};
+use crate::runner::known_runs::MAX_SEARCHED_RUNS;
 use crate::runner::{RunnerError, Services};
 use crate::store::StoreView;
-
-/// Maximum number of runs among which the last report of a finding is looked for, the newest first. Not from the
-/// literature: older reports are those of other code.
-const MAX_SEARCHED_RUNS: usize = 200;
 
 /// Last report of a finding before the panel.
 pub(in crate::runner) struct EarlierReport {

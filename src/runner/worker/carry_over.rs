@@ -22,14 +22,11 @@ use crate::policy::anchor::AnchorLocation;
 use crate::policy::carry::{self, HunkDecision, HunkToReview, MAX_EARLIER_RUNS, ReviewedHunk, SendReason};
 use crate::review::{JournalState, ReviewPlan};
 use crate::runner::finding_lifecycle::SnapshotFiles;
+use crate::runner::known_runs::MAX_SEARCHED_RUNS;
 use crate::runner::reviewer_access::reviewer_identity;
 use crate::runner::worker::RunWorker;
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Worker, hunk_keys, known_runs};
 use crate::store::StoreError;
-
-/// Maximum number of ended runs of one reviewer among which those are looked for that no forgotten machine has made. Not from the
-/// literature: what older ones have reviewed is rarely the same.
-const MAX_SEARCHED_RUNS: usize = 200;
 
 /// An ended run with its hunks, which are loaded on demand.
 struct EarlierRun {

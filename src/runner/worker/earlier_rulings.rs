@@ -11,14 +11,13 @@ use std::collections::HashMap;
 use crate::domain::{Finding, FindingId, FindingStep, JournalEntry, PanelOpinion, RunEvent, RunId};
 use crate::masking::Mask;
 use crate::review::{ReviewOutcome, Ruling, apply_ruling};
+use crate::runner::known_runs::MAX_SEARCHED_RUNS;
 use crate::runner::worker::RunWorker;
 use crate::runner::{RunnerError, known_runs};
 use crate::store::{Store, StoreError};
 
 /// Maximum number of earlier runs whose journals are read. Not from the literature: a panel is resumed less often.
 const MAX_EARLIER_RUNS: usize = 8;
-/// Maximum number of earlier runs among which those with a journal are looked for, so that runs of others cost little.
-const MAX_SEARCHED_RUNS: usize = 200;
 
 /// Finding of an earlier run that got second opinions.
 pub(super) struct RuledFinding {

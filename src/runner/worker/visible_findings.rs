@@ -7,12 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::domain::{FindingId, RunRecord};
+use crate::runner::known_runs::MAX_SEARCHED_RUNS;
 use crate::runner::{RunnerError, Services};
 use crate::store::StoreView;
-
-/// Maximum number of runs among which the last report of a finding is looked for, the newest first. Not from the
-/// literature: older reports are those of other code.
-const MAX_SEARCHED_RUNS: usize = 200;
 
 /// The findings that a run knows.
 pub(in crate::runner) struct VisibleFindings {

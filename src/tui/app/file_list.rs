@@ -147,10 +147,12 @@ pub struct FileList {
     reviewed: ReviewedFiles,
     /// True if the files of the newest reviews were added to the files on the screen.
     shows_reviewed: bool,
-    /// Reviews whose files were requested last, and the number of undecided findings then; `None` before a request.
-    reviewed_of: Option<(Vec<String>, usize)>,
-    /// Numbers of findings and of undecided ones with which the files were requested last.
-    pub counted: (usize, usize),
+    /// Reviews whose files were requested last, and the fingerprint of the files with undecided findings then; `None` if they
+    /// must be requested.
+    reviewed_of: Option<(Vec<String>, u64)>,
+    /// Numbers of findings and of undecided ones, and the fingerprint of the files of these, with which the files were
+    /// requested last.
+    pub counted: (usize, usize, u64),
 }
 
 /// Sorts files for the list: those with the most urgent findings first, then clean ones, then those left out, each by
@@ -218,7 +220,8 @@ impl FileList {
         true
     }
 
-    /// Marks the content that a file has in a run as viewed or not.
+    /// Marks the content that a file has in a run as viewed or not. Other runs may have the same content: the marks are read
+    /// again when the findings are listed next, and at once if the list shows another run's.
     pub fn set_viewed(&mut self, run: &str, path: &str, is_viewed: bool) {
         let reviewed = &mut self.reviewed;
         if let Some(file) = reviewed.files.iter_mut().find(|file| file.row.path == path && file.run == run) {
@@ -229,8 +232,9 @@ impl FileList {
         if is_viewed {
             viewed.push(run.to_owned());
         }
+        self.reviewed_of = None;
         if self.run_of(path) != run {
-            return;
+            return self.outdate_findings();
         }
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
             file.is_viewed = is_viewed;
@@ -293,12 +297,16 @@ impl FileList {
         (self.is_requested, self.reviewed_of) = (false, None);
     }
 
-    /// Wants the files of these reviews behind those of findings. Which of them have no open finding follows from the number
-    /// of `undecided` findings. Returns true if the files must be requested.
-    pub fn want_reviewed(&mut self, runs: &[String], undecided: usize) -> bool {
-        let is_known = self.reviewed_of.as_ref().is_some_and(|(known, count)| known == runs && *count == undecided);
+    /// Wants the files of these reviews behind those of findings. Which of them have no open finding follows from the files
+    /// of undecided findings, given by their fingerprint [`FindingTotals::undecided_files`]. Returns true if the files must
+    /// be requested.
+    ///
+    /// [`FindingTotals::undecided_files`]: crate::tui::finding_order::FindingTotals::undecided_files
+    pub fn want_reviewed(&mut self, runs: &[String], undecided_files: u64) -> bool {
+        let is_known =
+            self.reviewed_of.as_ref().is_some_and(|(known, files)| known == runs && *files == undecided_files);
         if !is_known {
-            self.reviewed_of = Some((runs.to_vec(), undecided));
+            self.reviewed_of = Some((runs.to_vec(), undecided_files));
         }
         !is_known
     }

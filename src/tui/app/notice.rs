@@ -46,13 +46,15 @@ impl Notice {
 const GONE: &str = "the repository is gone: ";
 
 impl App {
-    /// Returns the message above the footer: the notice, else that the repository is gone, else the store problem.
+    /// Returns the message above the footer: the notice, else that the repository is gone, else the store problem, else that
+    /// a part of the cockpit has stopped.
     pub fn current_notice(&self) -> Option<(NoticeLevel, Cow<'_, str>)> {
         if let Some(notice) = &self.notice {
             return Some((notice.level, notice.text.as_str().into()));
         }
         let trouble = || self.store.trouble.as_deref().map(Cow::Borrowed);
-        let standing = self.describe_gone_repository().map(Cow::Owned).or_else(trouble);
+        let stopped = || self.stopped_part.as_deref().map(Cow::Borrowed);
+        let standing = self.describe_gone_repository().map(Cow::Owned).or_else(trouble).or_else(stopped);
         standing.map(|text| (NoticeLevel::Error, text))
     }
 

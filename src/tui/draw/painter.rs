@@ -37,10 +37,16 @@ impl<'a> Painter<'a> {
         self.overlay_style = style.unwrap_or_default();
     }
 
-    /// Fills a rectangle with blanks of a style.
+    /// Fills a rectangle with blanks of a style. A wide letter that reaches into it from the left goes, too, because terminals
+    /// draw it over the first column.
     pub fn fill(&mut self, area: Rect, style: Style) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {
+            if let Some(x) = area.left().checked_sub(1).filter(|_| !area.is_empty())
+                && self.buffer[(x, y)].symbol().width() > 1
+            {
+                self.buffer[(x, y)].set_char(' ');
+            }
             for x in area.left()..area.right() {
                 self.buffer[(x, y)].reset();
                 self.buffer[(x, y)].set_style(style);

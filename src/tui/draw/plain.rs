@@ -8,6 +8,7 @@ use ratatui::style::Modifier;
 use super::super::app::{App, FileListEntry, NoticeLevel, Pane, RunEntry};
 use super::super::bars;
 use super::super::diff;
+use super::super::doc::shorten_middle;
 use super::super::layout::ScreenLayout;
 use super::super::message::{FileListRow, FileListState};
 use super::super::pages::priority_label;
@@ -19,7 +20,7 @@ use super::painter::Painter;
 use super::{findings, frame, hints, runs};
 use crate::config::RunOrder;
 use crate::domain::text::format_count;
-use crate::domain::{Panel, Priority};
+use crate::domain::{Panel, Priority, Shortfall};
 use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
@@ -245,10 +246,13 @@ fn describe_row(app: &App, at: usize) -> String {
     }
 }
 
-/// Describes the finding at a position of the list, which has this index in the view.
+/// Describes the finding at a position of the list, which has this index in the view. A long path loses its middle, so that
+/// the line and the title stay on the screen.
 fn describe_finding(app: &App, at: usize, index: usize) -> String {
     let finding = app.store.view.finding(index);
     let marked = if app.is_marked(at, finding.id) { "marked, " } else { "" };
+    let longest = usize::from(app.display.columns / 2);
+    let path = shorten_middle(finding.path, longest, app.display.glyphs.ellipsis);
     let around = if finding.symbol.is_empty() { String::new() } else { format!(" in {}", finding.symbol) };
     format!(
         "{marked}{} {}{}, {}, {} line {}{around}: {}",
@@ -256,7 +260,7 @@ fn describe_finding(app: &App, at: usize, index: usize) -> String {
         app.current_status(&finding).word(),
         describe_marks(app, &finding, index),
         finding.kind.label(),
-        finding.path,
+        path,
         finding.line_start,
         finding.title
     )
@@ -293,7 +297,10 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
     if let Some(sums) = sums.filter(|_| !run.status.is_terminal()) {
         facts.push(sums.describe_done());
     }
-    facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
+    // Where nobody looked, it would be misleading that nothing was found.
+    if run.shortfall() != Some(Shortfall::NothingReviewed) {
+        facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
+    }
     if let (Some(Some(change)), None) = (app.run_list.changes.get(run.id), entry.member) {
         facts.push(change.describe());
     }

@@ -226,7 +226,7 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
         facts.push((sign.to_owned(), role));
         let what = match app.run_activity(&run) {
             Some(live) => live.text,
-            None if run.status == RunStatus::Completed => app.format_short_age(run.created_ms),
+            None if run.has_reviewed() => app.format_short_age(run.created_ms),
             None => word.to_owned(),
         };
         facts.push((format!("{}  {what}", app.label_run(&run)), Role::Muted));
@@ -311,7 +311,7 @@ fn draw_facts(painter: &mut Painter<'_>, facts: &[(String, Role)], line: Rect) {
 /// Draws the number of findings in the colour of the most urgent one, in four columns.
 fn draw_total(painter: &mut Painter<'_>, x: u16, y: u16, row: &VisibleRun<'_>) {
     match describe_total(row.counts) {
-        (0, role) if row.run.status == RunStatus::Completed => {
+        (0, role) if row.run.has_reviewed() => {
             painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, role);
         }
         (0, _) => {}

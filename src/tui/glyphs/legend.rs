@@ -1,7 +1,7 @@
 //! Says what the glyphs mean, for the help.
 
 use super::Glyphs;
-use crate::domain::{FindingStatus, RunStatus};
+use crate::domain::{FindingStatus, RunStatus, Shortfall};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
@@ -67,6 +67,13 @@ impl Glyphs {
         for status in RunStatus::ALL {
             push(self.run_status(*status), Role::from_run_status(*status), &format!("run: {status}"));
         }
+        for (shortfall, meaning) in SHORTFALLS {
+            push(
+                self.shortfall(shortfall),
+                Role::from_shortfall(shortfall),
+                &format!("run: {}, {meaning}", shortfall.word()),
+            );
+        }
         push(nested, Role::Faint, "run that the run above superseded");
         for freshness in Freshness::ALL {
             push(
@@ -115,6 +122,9 @@ impl Glyphs {
         entries
     }
 }
+
+const SHORTFALLS: [(Shortfall, &str); 2] =
+    [(Shortfall::Gaps, "a part is missing"), (Shortfall::NothingReviewed, "every file was left out")];
 
 const ACTIVITIES: [(ActivityState, &str); 5] = [
     (ActivityState::Working, "receives an answer"),

@@ -54,9 +54,19 @@ pub struct Keymap {
 
 impl Keymap {
     /// Creates a keymap from the bindings that the files leave.
-    pub(super) fn new(files: Vec<String>, commands: Vec<CustomCommand>, bindings: &[KeyBinding]) -> Self {
-        let contexts = KeyContext::ALL.into_iter().map(|(context, _)| (context, list_reachable(context, bindings)));
+    pub(super) fn new(
+        files: Vec<String>,
+        commands: Vec<CustomCommand>,
+        contexts: Vec<KeyContext>,
+        bindings: &[KeyBinding],
+    ) -> Self {
+        let contexts = contexts.into_iter().map(|context| (context, list_reachable(context, bindings)));
         Self { files, commands, contexts: contexts.collect() }
+    }
+
+    /// Returns all contexts in the order of the help.
+    pub fn contexts(&self) -> impl Iterator<Item = KeyContext> {
+        self.contexts.iter().map(|(context, _)| *context)
     }
 
     /// Returns the label of an action in the footer.

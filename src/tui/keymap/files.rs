@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::bindings::{BindingOrigin, KeyBinding, Keymap};
 use super::sequence::KeySequence;
-use super::{Action, KeyContext};
+use super::{Action, KeyContext, ViewContext};
 use crate::config::{CustomCommand, KeyPreset, KeymapFile, SettingLocation, Settings, did_you_mean, embedded_keymaps};
 use crate::tui::input::{KeyCode, KeyEvent};
 use crate::tui::views::{VIEWS, ViewEntry};
@@ -81,15 +81,25 @@ impl Keymap {
     /// Lays keymap files over each other, lowest first, and the keys of the user's commands over them all. Returns the
     /// mistakes and remarks, too.
     pub fn from_layers(files: &[KeymapFile], commands: &[CustomCommand]) -> (Self, Vec<KeymapFault>) {
-        let mut layers = KeymapLayers {
-            names: files.iter().map(|file| file.name.clone()).collect(),
-            bindings: Vec::new(),
-            faults: Vec::new(),
-        };
-        for (index, file) in files.iter().enumerate() {
-            let mut reader = KeymapReader { file, faults: &mut layers.faults };
+        let views: Vec<&'static ViewContext> = VIEWS.iter().filter_map(|view| view.context).collect();
+        Self::from_views(&views, files, commands)
+    }
+
+    /// Builds the keymap as [`Keymap::from_layers`] does, with the contexts of these views. Their keys lie over those of the
+    /// common keymap.
+    pub(in crate::tui) fn from_views(
+        views: &[&'static ViewContext],
+        files: &[KeymapFile],
+        commands: &[CustomCommand],
+    ) -> (Self, Vec<KeymapFault>) {
+        let contexts = KeyContext::list(views);
+        let mut layers = KeymapLayers { names: Vec::new(), bindings: Vec::new(), faults: Vec::new() };
+        for file in files {
+            let index = layers.add_file(&file.name);
+            let is_common = *file == KeymapFile::common();
+            let mut reader = KeymapReader { file, contexts: &contexts, faults: &mut layers.faults };
             let mut entries = reader.read_entries();
-            if *file == KeymapFile::common() {
+            if is_common {
                 entries.extend(list_view_entries(file));
                 entries.sort_by_key(|entry| entry.offset);
             }
@@ -97,10 +107,13 @@ impl Keymap {
                 let place = file.location_at(entry.offset);
                 layers.lay(index, place, (entry.context, entry.keys, entry.action));
             }
+            for view in views.iter().copied().filter(|_| is_common) {
+                layers.lay_view(view);
+            }
         }
         layers.lay_commands(commands);
         let KeymapLayers { names, bindings, mut faults } = layers;
-        let map = Self::new(names, commands.to_vec(), &bindings);
+        let map = Self::new(names, commands.to_vec(), contexts, &bindings);
         for action in [Action::Quit, Action::Help] {
             if map.keys_of(KeyContext::Global, action).is_empty() {
                 let text = format!("no key is left to {}", action.footer_label());
@@ -113,6 +126,8 @@ impl Keymap {
 
 struct KeymapReader<'a> {
     file: &'a KeymapFile,
+    /// Contexts that the file may name.
+    contexts: &'a [KeyContext],
     faults: &'a mut Vec<KeymapFault>,
 }
 
@@ -137,8 +152,8 @@ impl KeymapReader<'_> {
         let mut entries = Vec::new();
         for (section, keys) in &table {
             let name: &str = section.get_ref();
-            let Some((context, _)) = KeyContext::ALL.into_iter().find(|(_, known)| *known == name) else {
-                let meant = did_you_mean(name, KeyContext::ALL.into_iter().map(|(_, name)| name));
+            let Some(context) = self.contexts.iter().copied().find(|known| known.name() == name) else {
+                let meant = did_you_mean(name, self.contexts.iter().map(|known| known.name()));
                 self.report(section.span().start, format!("there is no context {name:?}{meant}"));
                 continue;
             };
@@ -203,6 +218,45 @@ struct KeymapLayers {
 impl KeymapLayers {
     fn report(&mut self, place: &SettingLocation, text: String, level: KeymapFaultLevel) {
         self.faults.push(KeymapFault { place: Some(place.clone()), text, level });
+    }
+
+    /// Adds a file above those so far. Returns its index.
+    fn add_file(&mut self, name: &str) -> usize {
+        self.names.push(name.to_owned());
+        self.names.len() - 1
+    }
+
+    /// Lays the keys of a view over the bindings of the files below.
+    fn lay_view(&mut self, view: &'static ViewContext) {
+        let (file, line) = view.place;
+        let place = SettingLocation::File { path: file.into(), line: line as usize, column: 1 };
+        let (index, context) = (self.add_file(file), KeyContext::View(view));
+        for &(name, action) in view.keys {
+            match self.read_view_key(context, index, (name, action)) {
+                Ok((keys, action)) => self.lay(index, place.clone(), (context, keys, Some(action))),
+                Err(error) => {
+                    self.report(&place, format!("[{}] {name}: {error}", view.name), KeymapFaultLevel::Error);
+                }
+            }
+        }
+    }
+
+    /// Reads a key of a view, whose file has this index, with the name of its action.
+    fn read_view_key(
+        &self,
+        context: KeyContext,
+        file: usize,
+        (keys, action): (&str, &str),
+    ) -> Result<(KeySequence, Action), String> {
+        let (keys, action) = (keys.parse::<KeySequence>()?, action.parse::<Action>()?);
+        let is_other = |binding: &&KeyBinding| binding.origin.file == file && binding.keys.collides_with(&keys);
+        if let Some(other) = self.bindings.iter().find(is_other) {
+            return Err(format!("collides with {}", other.keys));
+        }
+        match find_unreachable(context, &keys, Some(action)) {
+            Some(reason) => Err(reason),
+            None => Ok((keys, action)),
+        }
     }
 
     /// Lays an entry of a file over the bindings of the files below.
@@ -270,10 +324,7 @@ impl KeymapLayers {
             let file_name = place.file_name();
             let file = match self.names.iter().position(|name| *name == file_name) {
                 Some(file) => file,
-                None => {
-                    self.names.push(file_name);
-                    self.names.len() - 1
-                }
+                None => self.add_file(&file_name),
             };
             let is_same = |binding: &&KeyBinding| {
                 binding.origin.file == file

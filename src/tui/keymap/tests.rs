@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{KeyPreset, KeymapFile, embedded_keymaps};
 use crate::tui::input::KeyEvent;
+use crate::tui::views::{knowledge, live};
 
 fn key(text: &str) -> KeyEvent {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -14,7 +15,7 @@ fn the_presets_are_without_fault_and_every_action_has_a_key() {
         for (action, group, name, ..) in Action::rows() {
             // Half a page and the search for the next match are luxury.
             let is_optional = matches!(action, Action::HalfPageDown | Action::HalfPageUp | Action::PageDown);
-            let is_bound = KeyContext::ALL.iter().any(|(context, _)| map.key_of(*context, action).is_some());
+            let is_bound = map.contexts().any(|context| map.key_of(context, action).is_some());
             assert!(is_bound || is_optional && *preset != KeyPreset::Vim, "{preset}: no key does {group}/{name}");
         }
     }
@@ -50,7 +51,8 @@ fn a_users_file_takes_the_keys_of_views_or_moves_them() {
 fn terminals_and_multiplexers_keep_their_keys() {
     for preset in KeyPreset::ALL {
         let map = Keymap::from_preset(*preset);
-        for (context, name) in KeyContext::ALL {
+        for context in map.contexts() {
+            let name = context.name();
             for (taken, owner) in [("Ctrl-s", "XOFF"), ("Ctrl-q", "XON"), ("Ctrl-b", "tmux"), ("Ctrl-a", "screen")] {
                 if context == KeyContext::Prompt && taken == "Ctrl-a" {
                     continue;
@@ -113,12 +115,12 @@ fn the_keys_of_the_issue_do_what_it_says() {
         (KeyContext::Triage, "Esc", A::Abort),
         (KeyContext::Runs, "V", opening("live")),
         (KeyContext::Findings, "V", opening("live")),
-        (KeyContext::Live, "Left", A::PreviousTurn),
-        (KeyContext::Live, "l", A::NextTurn),
-        (KeyContext::Live, "Home", A::FirstTurn),
-        (KeyContext::Live, "End", A::Follow),
-        (KeyContext::Live, "j", A::Down),
-        (KeyContext::Live, "Esc", A::Abort),
+        (KeyContext::View(&live::CONTEXT), "Left", A::PreviousTurn),
+        (KeyContext::View(&live::CONTEXT), "l", A::NextTurn),
+        (KeyContext::View(&live::CONTEXT), "Home", A::FirstTurn),
+        (KeyContext::View(&live::CONTEXT), "End", A::Follow),
+        (KeyContext::View(&live::CONTEXT), "j", A::Down),
+        (KeyContext::View(&live::CONTEXT), "Esc", A::Abort),
         (KeyContext::Findings, "u", A::Undo),
         (KeyContext::Findings, "Ctrl-r", A::Redo),
         (KeyContext::Findings, "F", A::Fix),
@@ -135,11 +137,11 @@ fn the_keys_of_the_issue_do_what_it_says() {
         (KeyContext::Runs, "W", A::Snooze),
         (KeyContext::Runs, "L", A::Ledger),
         (KeyContext::Runs, "K", opening("knowledge")),
-        (KeyContext::Knowledge, "m", A::Mute),
-        (KeyContext::Knowledge, "D", A::Forget),
-        (KeyContext::Knowledge, "x", A::Forget),
-        (KeyContext::Knowledge, "e", A::Export),
-        (KeyContext::Knowledge, "r", A::Reload),
+        (KeyContext::View(&knowledge::CONTEXT), "m", A::Mute),
+        (KeyContext::View(&knowledge::CONTEXT), "D", A::Forget),
+        (KeyContext::View(&knowledge::CONTEXT), "x", A::Forget),
+        (KeyContext::View(&knowledge::CONTEXT), "e", A::Export),
+        (KeyContext::View(&knowledge::CONTEXT), "r", A::Reload),
         (KeyContext::Runs, "y", A::Copy),
         (KeyContext::Runs, "e", A::Edit),
         (KeyContext::Runs, "z", A::Zoom),

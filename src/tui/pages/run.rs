@@ -43,8 +43,12 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         true => {
             (app.display.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused))
         }
-        false if run.is_incomplete() => (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
-        false => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
+        false => match run.shortfall() {
+            Some(shortfall) => {
+                (app.display.glyphs.shortfall(shortfall), shortfall.word(), Role::from_shortfall(shortfall))
+            }
+            None => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
+        },
     };
     let (glyph, word, role) =
         find_list_row(app, run).and_then(|row| app.panel_state(&row)).unwrap_or((glyph, word, role));
@@ -106,8 +110,12 @@ fn render_coverage(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         whole: files_total.saturating_sub(not_due),
     };
     let hunks = Gauge { name: "hunks", part: hunks_covered + carried.hunks_carried, whole: hunks_total };
-    render_gauge(app, files, width, doc);
-    render_gauge(app, hunks, width, doc);
+    // Of a change whose files were all left out, nothing was due.
+    for gauge in [files, hunks] {
+        if gauge.whole.max(gauge.part) > 0 || !run.status.is_terminal() {
+            render_gauge(app, gauge, width, doc);
+        }
+    }
     // Hunks are sent in the first turns; the review goes on until the last turn.
     if !run.status.is_terminal()
         && let Some((turn, phase)) = find_last_turn(&page.journal)

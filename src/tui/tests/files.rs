@@ -1,9 +1,12 @@
 //! Tests the list of files: whose files it has, its tree, and what a chosen run or file narrows.
 
+use std::sync::Arc;
+
 use super::lists::listed;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
-use crate::store::{FindingRow, RunRow, StoreViewBuilder};
+use crate::domain::FindingStatus;
+use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, ListedFiles, Pane, ReviewedFile, ReviewedFiles};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
 use crate::tui::update::data;
@@ -186,6 +189,50 @@ fn files_without_open_findings_stand_behind_those_of_the_listed_findings() {
     let files = vec![reviewed(covered("src/mail.rs", [0; 4]))];
     send(&mut app, AppMessage::ReviewedFiles(ReviewedFiles { files, ..ReviewedFiles::default() }));
     assert_eq!(file_paths(&app), ["src/mail.rs"], "without any finding");
+}
+
+/// Builds a view with one run and a finding in each of two files. `findings` are their paths and statuses.
+fn two_findings(findings: [(&str, FindingStatus); 2]) -> Arc<StoreView> {
+    let run = run_id(3);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for ((path, status), id) in findings.into_iter().zip([1, 2].map(finding_id)) {
+        builder.finding(FindingRow { path, status, ..finding_row(&id, &run) });
+    }
+    complete(builder)
+}
+
+#[test]
+fn the_files_without_open_findings_are_read_again_when_other_files_have_some() {
+    use FindingStatus::{Dismissed, Open};
+    let mut app = app(160, 48);
+    for (title, findings, is_requested) in [
+        ("the first view", [("a.rs", Open), ("b.rs", Dismissed)], true),
+        ("the same files", [("a.rs", Open), ("b.rs", Dismissed)], false),
+        ("as many findings are open, but in another file", [("a.rs", Dismissed), ("b.rs", Open)], true),
+        ("the file was renamed", [("a.rs", Dismissed), ("c.rs", Open)], true),
+        ("both are open", [("a.rs", Open), ("c.rs", Open)], true),
+        ("none is", [("a.rs", Dismissed), ("c.rs", Dismissed)], true),
+        ("a decided finding was renamed", [("d.rs", Dismissed), ("c.rs", Dismissed)], false),
+    ] {
+        let commands = send(&mut app, AppMessage::StoreRead { view: two_findings(findings), written: 0 });
+        assert_eq!(reviewed_runs(&commands).len(), usize::from(is_requested), "{title}");
+        assert!(reviewed_runs(&send(&mut app, AppMessage::Tick)).is_empty(), "{title}: requested once");
+    }
+}
+
+#[test]
+fn the_marks_of_viewed_files_are_read_again_after_one_was_set() {
+    let mut app = showing(160, 48, view());
+    let run = app.file_list.newest_runs["src/config.rs"].clone();
+    app.file_list.set_viewed(&run, "src/config.rs", true);
+    assert!(reviewed_runs(&send(&mut app, AppMessage::Tick)).is_empty(), "the list has the mark");
+    let commands = send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(reviewed_runs(&commands).len(), 1, "other runs may have the same content");
+    // The list shows the file of another run, which may have the same content.
+    app.file_list.set_viewed(&run_id(9), "src/config.rs", true);
+    assert_eq!(reviewed_runs(&send(&mut app, AppMessage::Tick)).len(), 1);
+    assert!(reviewed_runs(&send(&mut app, AppMessage::Tick)).is_empty(), "requested once");
 }
 
 #[test]

@@ -111,6 +111,24 @@ fn a_long_error_can_be_read_to_its_end(#[case] columns: u16, #[case] rows: u16) 
 }
 
 #[test]
+fn a_part_that_has_stopped_is_named_until_the_end() {
+    let mut app = showing(160, 48, view());
+    app.notice = None;
+    let stopped = |text: &str| AppMessage::PartStopped(text.to_owned());
+    send(&mut app, stopped("a part of the cockpit has stopped; start it again (internal error in pages: no such row)"));
+    send(&mut app, stopped("a part of the cockpit has stopped; start it again"));
+    // A store problem is more urgent, and passes.
+    send(&mut app, AppMessage::StoreTrouble("cannot read runs.ndjson".to_owned()));
+    assert!(screen(&app).contains("cannot read runs.ndjson"), "{}", screen(&app));
+    for keys in ["", "S", "Esc j"] {
+        press(&mut app, keys);
+        app.notice = None;
+        send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+        assert!(screen(&app).contains("start it again (internal error in pages: no such row)"), "{}", screen(&app));
+    }
+}
+
+#[test]
 fn esc_goes_back_step_by_step_and_never_quits() {
     let mut app = showing(160, 48, view());
     press(&mut app, "Space Space");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::config::FindingGrouping;
-use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
+use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Shortfall, Time};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, NoticeLevel, Pane, RunChange, RunSubject};
 use crate::tui::glyphs;
@@ -342,6 +342,21 @@ fn the_end_of_a_run_and_urgent_findings_are_announced() {
             Some((L::Info, "builtin reviewed nothing of worktree")),
         ),
         (
+            RunRow { status: RunStatus::Completed, files_covered: 0, hunks_covered: 0, incomplete: true, ..working },
+            Some((L::Info, "builtin reviewed nothing of worktree")),
+        ),
+        // All of it was carried over from an earlier run.
+        (
+            RunRow {
+                status: RunStatus::Completed,
+                files_covered: 0,
+                hunks_covered: 0,
+                carried_over_from: "ar_1",
+                ..working
+            },
+            Some((L::Success, "builtin reviewed worktree: nothing found")),
+        ),
+        (
             RunRow { status: RunStatus::Failed, error_class: "rate_limit", ..working },
             Some((L::Error, "builtin failed to review worktree: rate limit")),
         ),
@@ -360,6 +375,68 @@ fn the_end_of_a_run_and_urgent_findings_are_announced() {
     for scope_hash in ["import:sarif", "fix:fx_1"] {
         let (before, after) = (RunRow { scope_hash, ..working }, RunRow { scope_hash, ..done });
         assert_eq!(announced(before, after), (None, Vec::new()), "{scope_hash} has an answer of its own");
+    }
+}
+
+/// Shows a clean run, one that left all files out, and an incomplete one, with the focus on the runs.
+fn with_shortfalls(columns: u16, rows: u16) -> App {
+    let ids = [3, 2, 1].map(run_id);
+    let clean = RunRow { counts: [0; 4], ..run_row(&ids[0]) };
+    let unread = RunRow { id: &ids[1], files_covered: 0, hunks_covered: 0, hunks_total: 0, ..clean };
+    let mut builder = StoreViewBuilder::default();
+    builder.run(clean).run(unread).run(RunRow { id: &ids[2], incomplete: true, hunks_covered: 2, ..clean });
+    let mut app = showing(columns, rows, complete(builder));
+    press(&mut app, "1");
+    app
+}
+
+#[test]
+fn a_run_that_reviewed_no_file_has_a_glyph_and_a_word_of_its_own() {
+    for (columns, rows) in [(160, 48), (100, 30), (80, 24), (60, 16)] {
+        for set in [glyphs::UNICODE, glyphs::ASCII] {
+            let mut app = with_shortfalls(columns, rows);
+            app.display.glyphs = set;
+            let shown = screen(&app);
+            for (shortfall, other) in
+                [(Shortfall::NothingReviewed, Shortfall::Gaps), (Shortfall::Gaps, Shortfall::NothingReviewed)]
+            {
+                let row = shown.lines().map(str::trim).find(|row| row.starts_with(set.shortfall(shortfall)));
+                let row = row.unwrap_or_else(|| panic!("{columns}x{rows}: {shown}"));
+                let row = row.split(set.vertical).next().unwrap_or(row);
+                assert!(row.contains(shortfall.word()) && !row.contains(other.word()), "{columns}x{rows}: {shown}");
+            }
+            let clean = set.run_status(RunStatus::Completed);
+            assert_ne!(set.shortfall(Shortfall::NothingReviewed), clean);
+            let entries = set.legend();
+            let meanings: Vec<&str> = entries.iter().map(|entry| entry.meaning.as_str()).collect();
+            assert!(meanings.contains(&"run: not reviewed, every file was left out"), "{meanings:?}");
+        }
+    }
+    // The page of the run says it, too.
+    let mut app = with_shortfalls(160, 48);
+    let commands = press(&mut app, "j");
+    load_pages(&mut app, commands);
+    assert!(screen(&app).contains("∅ not reviewed  worktree"), "{}", screen(&app));
+    assert!(!screen(&app).contains("0 of 0"), "{}", screen(&app));
+    let mut app = with_shortfalls(100, 30);
+    app.display.plain = true;
+    let shown = screen(&app);
+    let row = shown.lines().find(|line| line.contains("not reviewed")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(!row.contains("no findings"), "{row}");
+    assert!(shown.lines().any(|line| line.contains("completed") && line.contains("no findings")), "{shown}");
+}
+
+#[test]
+fn a_title_without_rows_says_that_the_newest_run_reviewed_nothing() {
+    let (id, found) = (run_id(3), finding_id(1));
+    let run = RunRow { files_covered: 0, hunks_covered: 0, hunks_total: 0, counts: [0; 4], ..run_row(&id) };
+    for (run, expected) in [(run, "∅  worktree  not reviewed"), (run_row(&id), "✓  worktree  1h")] {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(run).finding(finding_row(&found, &id));
+        let mut app = showing(100, 30, complete(builder));
+        press(&mut app, "2");
+        let shown = screen(&app);
+        assert!(shown.lines().any(|line| line.contains("1 Runs") && line.contains(expected)), "{shown}");
     }
 }
 

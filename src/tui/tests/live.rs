@@ -22,7 +22,7 @@ use crate::tui::keymap::KeyContext;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::page_data::PageData;
 use crate::tui::theme::Role;
-use crate::tui::views::live::{LivePage, LiveReply, LiveRequest, ReviewTrace};
+use crate::tui::views::live::{CONTEXT, LivePage, LiveReply, LiveRequest, ReviewTrace};
 use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs};
 
@@ -219,7 +219,7 @@ fn keys_step_through_the_turns_and_end_follows_again() {
         press(&mut app, keys);
         assert_eq!(bar(&app), expected, "{keys}");
     }
-    assert_eq!(app.key_context(), KeyContext::Live);
+    assert_eq!(app.key_context(), KeyContext::View(&CONTEXT));
     press(&mut app, "Esc");
     assert!(app.views.is_empty());
 }

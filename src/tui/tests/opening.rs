@@ -36,6 +36,7 @@ fn a_first_start_looks_once_and_says_when_there_is_nothing() {
     assert!(matches!(app.opening, OpeningLook::Nothing(_)));
     assert_eq!(app.notice, None, "nothing to review, nothing to offer");
     assert!(screen(&app).contains("Nothing to review yet"));
+    assert!(screen(&app).contains("There is nothing to review in worktree."), "{}", screen(&app));
     let commands = send(&mut app, AppMessage::StoreRead { view: complete(StoreViewBuilder::default()), written: 0 });
     assert!(!looks_for_changes(&commands), "once is enough");
 }

@@ -183,6 +183,18 @@ fn all_runs_of_a_page_have_their_titles_and_say_what_changed() {
 }
 
 #[test]
+fn a_long_path_leaves_room_for_the_line_and_the_title() {
+    let (run, long) = (run_id(1), finding_id(1));
+    let path = format!("src/{}/total.rs", "a_very_long_folder_of_invoices".repeat(4));
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run)).finding(FindingRow { path: &path, ..finding_row(&long, &run) });
+    let app = make_plain(showing(120, 30, complete(builder)));
+    let shown = screen(&app);
+    let row = shown.lines().find(|line| line.starts_with(" > ")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(row.contains("/total.rs line 48: unused parameter"), "{row}");
+}
+
+#[test]
 fn every_finding_is_on_a_page_with_its_group_and_a_click_selects_it() {
     let run = run_id(1);
     let mut builder = StoreViewBuilder::default();

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
 
 use super::support::*;
 use crate::domain::Kind;
@@ -78,6 +79,22 @@ pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
         Some(_) => (context >= KeyContext::Menu || has_help, has(Action::Abort) || has(Action::Back)),
     };
     assert!(help && out, "{hint}: no key for help or no way out in {footer:?}\n{}", super::support::screen(app));
+}
+
+#[test]
+fn windows_over_wide_letters_keep_their_frames() {
+    for columns in 60..124 {
+        for keys in ["?", "y", "x", "r"] {
+            let mut app = with_names(columns, 24);
+            press(&mut app, keys);
+            let buffer = drawn(&app);
+            // A terminal draws a wide letter over the column behind it.
+            for (x, y) in (0..24).flat_map(|y| (0..columns - 1).map(move |x| (x, y))) {
+                let is_kept = buffer[(x, y)].symbol().width() < 2 || buffer[(x + 1, y)].symbol() == " ";
+                assert!(is_kept, "{keys} at {columns}: {:?}", row_text(&buffer, y));
+            }
+        }
+    }
 }
 
 /// Draws a screen and checks its footer.

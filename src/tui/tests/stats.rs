@@ -1,6 +1,6 @@
 //! Tests the statistics page: requests, updates, leaving, screens.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -16,6 +16,7 @@ use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
+use crate::tui::views::load::FailedLoad;
 use crate::tui::views::stats::{LoadFigures, LoadedFigures, StatsView};
 
 const DAY: i64 = 86_400_000;
@@ -171,6 +172,48 @@ fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
     send(&mut app, loaded(Err("cannot read /s/runs.ndjson".into())));
     let text = screen(&app);
     assert!(text.contains("cannot read /s/runs.ndjson") && text.contains("launched"), "{text}");
+}
+
+#[test]
+fn the_figures_of_tables_stand_below_their_titles_at_any_width() {
+    for columns in [24, 32, 44, 56, 60, 72, 80, 90, 100, 120, 160] {
+        let mut app = open_stats(columns, 48, figures());
+        press(&mut app, "G");
+        let shown = screen(&app);
+        let lines: Vec<&str> = shown.lines().collect();
+        for title in ["By kind", "By reviewer"] {
+            let at = lines.iter().position(|line| line.contains(title) && line.contains("found"));
+            let at = at.unwrap_or_else(|| panic!("{columns}: no {title} in {shown}"));
+            assert!(!lines[at].contains('…'), "{columns}: a title is cut: {shown}");
+            // Each title ends where the figures below it end.
+            let columns_of = |line: &str| line.chars().collect::<Vec<char>>();
+            let (head, row) = (columns_of(lines[at]), columns_of(lines[at + 1]));
+            for name in ["found", "addressed", "dismissed", "precision", "at least"] {
+                let Some(start) = lines[at].find(name) else { continue };
+                let end = lines[at][..start + name.len()].chars().count();
+                assert!(row.len() >= end && row[end - 1] != ' ', "{columns}: nothing below {name}: {shown}");
+                assert!(row.get(end).is_none_or(|c| *c == ' ') && head.len() >= end, "{columns}: {name}: {shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_whose_computation_broke_off_say_so_and_are_asked_for_again() {
+    let mut app = showing(160, 48, view());
+    assert_eq!(stats_requests(&press(&mut app, "S")).len(), 1);
+    let failed = |kind| {
+        let error = "internal error: no such figure".to_owned();
+        AppMessage::View(ViewReply::LoadFailed(FailedLoad { kind, error }))
+    };
+    send(&mut app, failed(TypeId::of::<String>()));
+    assert!(!screen(&app).contains("no such figure"), "the load of another view: {}", screen(&app));
+    send(&mut app, failed(TypeId::of::<LoadFigures>()));
+    assert!(screen(&app).contains("internal error: no such figure"), "{}", screen(&app));
+    let commands = send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(stats_requests(&commands).len(), 1, "nothing is on its way");
+    send(&mut app, loaded(Ok(Arc::new(figures()))));
+    assert!(!screen(&app).contains("no such figure") && screen(&app).contains("launched"), "{}", screen(&app));
 }
 
 #[test]

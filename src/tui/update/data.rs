@@ -268,7 +268,8 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
             .run_index(&app.file_list.run)
             .is_some_and(|index| !app.store.view.run(index).status.is_terminal());
         // Findings of other runs are counted, too.
-        let counted = (app.store.view.finding_count(), app.finding_list.totals.undecided);
+        let totals = &app.finding_list.totals;
+        let counted = (app.store.view.finding_count(), totals.undecided, totals.undecided_files);
         let is_counted = std::mem::replace(&mut app.file_list.counted, counted) == counted;
         if live || !is_counted || app.file_list.files().iter().any(|file| file.state == FileListState::Waiting) {
             app.file_list.outdate_run();

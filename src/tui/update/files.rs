@@ -83,8 +83,8 @@ pub fn apply_listed_files(app: &mut App, serial: u64, mut listed: ListedFiles) {
     data::set_files(app, listed.files, selected);
 }
 
-/// Requests the files of the newest reviews and the viewed files if other reviews are the newest now, or if a finding was
-/// decided since.
+/// Requests the files of the newest reviews and the viewed files if other reviews are the newest now, if other files have
+/// undecided findings, or if a file was marked as viewed since.
 fn request_reviewed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
     // The first view of a large store has some of the findings only, and none has a decision that is on its way.
     let is_settled = app.store.view.complete && app.finding_list.overrides.statuses.is_empty();
@@ -92,7 +92,7 @@ fn request_reviewed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
         return;
     }
     let runs = newest_reviews(app);
-    if app.file_list.want_reviewed(&runs, app.finding_list.totals.undecided) {
+    if app.file_list.want_reviewed(&runs, app.finding_list.totals.undecided_files) {
         commands.push(AppCommand::LoadReviewedFiles { runs });
     }
 }

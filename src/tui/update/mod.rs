@@ -103,6 +103,10 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::ScopesCompared { result, took_ms } => compare::apply_look(app, result, took_ms, &mut commands),
         AppMessage::RepositoryGone(gone) => apply_presence(app, gone, &mut commands),
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
+        AppMessage::PartStopped(text) => {
+            // The first message has the cause.
+            app.stopped_part.get_or_insert(text);
+        }
         AppMessage::Filtered { serial, view, listed } => data::apply_filtered(app, serial, view, listed, &mut commands),
         // A masked page that was requested before the secrets were.
         AppMessage::Loaded { .. } if app.detail.revealed.is_some() => {}

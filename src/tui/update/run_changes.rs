@@ -5,7 +5,7 @@
 //! - Runs are compared if the same reviewer looked at the same kind of change: another reviewer says other things.
 
 use super::super::app::{App, RunChange, RunEntry};
-use crate::domain::{FindingStatus, RunStatus};
+use crate::domain::FindingStatus;
 use crate::runner::OWN_REVIEWER;
 use crate::store::{RunRow, StoreView};
 
@@ -75,7 +75,7 @@ impl ReportedFindings {
 }
 
 fn is_comparable(run: &RunRow<'_>) -> bool {
-    run.status == RunStatus::Completed && !run.is_fix_review() && run.reviewer != OWN_REVIEWER
+    run.has_reviewed() && !run.is_fix_review() && run.reviewer != OWN_REVIEWER
 }
 
 /// Returns true if the same reviewer looked at the same kind of change of the same branch: uncommitted changes, a commit, a
@@ -92,6 +92,7 @@ fn scope_kind(scope: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::RunStatus;
     use crate::store::{FindingRow, StoreViewBuilder};
     use crate::tui::tests::support::{complete, finding_id, finding_row, run_id, run_row};
 
@@ -115,6 +116,14 @@ mod tests {
                 &[0],
                 &[1],
                 change(1, 1),
+            ),
+            (
+                "the older one left every file out",
+                run,
+                RunRow { files_covered: 0, hunks_total: 0, hunks_covered: 0, counts: [0; 4], ..like },
+                &[0],
+                &[],
+                None,
             ),
             ("the older one failed", run, RunRow { status: RunStatus::Failed, ..like }, &[0], &[1], None),
             ("the newer one works", RunRow { status: RunStatus::Reviewing, ..run }, like, &[0], &[1], None),

@@ -296,8 +296,7 @@ fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
     let commands: Vec<Action> = (0..keymap.commands.len()).map(Action::Custom).collect();
     push_section(app, &mut lines, "Your commands", context, &commands);
     push_legend(app, &mut lines);
-    for (other, _) in KeyContext::ALL.into_iter().filter(|(other, _)| *other != context && *other != KeyContext::Global)
-    {
+    for other in keymap.contexts().filter(|other| *other != context && *other != KeyContext::Global) {
         push_section(app, &mut lines, &format!("In {}", other.title()), other, &own(other));
     }
     lines.truncate(lines.len().saturating_sub(1));
@@ -307,7 +306,7 @@ fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
 /// Returns true for an action of the global context, and for one that has no key at all.
 fn is_for_everywhere(keymap: &Keymap, context: KeyContext, action: Action) -> bool {
     let has_key = |context| keymap.key_of(context, action).is_some();
-    has_key(context) || has_key(KeyContext::Global) || !KeyContext::ALL.iter().any(|(context, _)| has_key(*context))
+    has_key(context) || has_key(KeyContext::Global) || !keymap.contexts().any(has_key)
 }
 
 /// Returns the first of each equal items.

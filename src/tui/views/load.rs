@@ -3,7 +3,8 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use jiff::tz::TimeZone;
 
 use super::ViewReply;
 use crate::store::Store;
-use crate::tui::effects::spawn_worker;
+use crate::tui::effects::{describe_panic, spawn_worker};
 use crate::tui::event_source::MessageSender;
 use crate::tui::message::AppMessage;
 
@@ -23,6 +24,22 @@ const MAX_PAUSE: Duration = Duration::from_secs(3);
 pub trait ViewLoad: fmt::Debug + Any + Send {
     /// Loads the data. The open views get it in a [`ViewReply::Loaded`]; the one that wants it knows it by its type.
     fn load(self: Box<Self>, inputs: &LoadInputs) -> Box<dyn Any + Send>;
+}
+
+/// Load that gave no data, because of an internal error.
+#[derive(Debug)]
+pub struct FailedLoad {
+    /// Type of the load.
+    pub kind: TypeId,
+    /// Error, for the view to show.
+    pub error: String,
+}
+
+impl FailedLoad {
+    /// Returns true if the load was of this type.
+    pub fn is_of<L: ViewLoad>(&self) -> bool {
+        self.kind == TypeId::of::<L>()
+    }
 }
 
 /// Store that loads read, and the time zone.
@@ -45,12 +62,18 @@ impl LoadThreads {
         Self { inputs, messages, threads: Mutex::default() }
     }
 
-    /// Sends a load to the thread of its kind. Returns false if that has ended.
+    /// Sends a load to the thread of its kind; one that could not be started, or has ended, is started again. Returns false
+    /// if that is not possible either.
     pub fn send(&self, load: Box<dyn ViewLoad>) -> bool {
-        let any: &dyn Any = &*load;
-        let kind = Any::type_id(any);
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.entry(kind).or_insert_with(|| self.start_thread()).send(load).is_ok()
+        let thread = threads.entry(kind_of(&*load)).or_insert_with(|| self.start_thread());
+        match thread.send(load) {
+            Ok(()) => true,
+            Err(SendError(load)) => {
+                *thread = self.start_thread();
+                thread.send(load).is_ok()
+            }
+        }
     }
 
     fn start_thread(&self) -> Sender<Box<dyn ViewLoad>> {
@@ -61,14 +84,27 @@ impl LoadThreads {
     }
 }
 
-/// Executes the newest of the pending loads. After each one the thread sleeps three times as long as it took (at most
-/// [`MAX_PAUSE`]), so that a busy store does not keep a processor busy.
+fn kind_of(load: &(dyn ViewLoad + 'static)) -> TypeId {
+    let any: &(dyn Any + 'static) = load;
+    Any::type_id(any)
+}
+
+/// Executes the newest of the pending loads. A load that panics is answered with a [`FailedLoad`], and the thread goes on.
+/// After each load it sleeps three times as long as that took (at most [`MAX_PAUSE`]), so that a busy store does not keep a
+/// processor busy.
 fn serve_loads(inputs: &LoadInputs, loads: &Receiver<Box<dyn ViewLoad>>, messages: &MessageSender) {
     while let Ok(first) = loads.recv() {
         let Some(newest) = std::iter::once(first).chain(loads.try_iter()).last() else { continue };
         let began = Instant::now();
-        let data = newest.load(inputs);
-        if messages.send(AppMessage::View(ViewReply::Loaded(data))).is_err() {
+        let kind = kind_of(&*newest);
+        let reply = match catch_unwind(AssertUnwindSafe(|| newest.load(inputs))) {
+            Ok(data) => ViewReply::Loaded(data),
+            Err(panic) => {
+                let error = format!("internal error: {}", describe_panic(&*panic));
+                ViewReply::LoadFailed(FailedLoad { kind, error })
+            }
+        };
+        if messages.send(AppMessage::View(reply)).is_err() {
             return;
         }
         thread::sleep((began.elapsed() * 3).min(MAX_PAUSE));
@@ -99,6 +135,19 @@ mod tests {
         }
     }
 
+    /// Load that panics if it is told to.
+    #[derive(Debug)]
+    struct Fragile {
+        breaks: bool,
+    }
+
+    impl ViewLoad for Fragile {
+        fn load(self: Box<Self>, _inputs: &LoadInputs) -> Box<dyn Any + Send> {
+            assert!(!self.breaks, "no such\u{1b}[2J figure");
+            Box::new("data")
+        }
+    }
+
     fn inputs(folder: &tempfile::TempDir) -> LoadInputs {
         let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
         LoadInputs { store: Store::open(folder.path(), info).expect("a store"), zone: TimeZone::UTC }
@@ -117,6 +166,42 @@ mod tests {
         let Some(AppMessage::View(ViewReply::Loaded(data))) = events.try_next() else { panic!("no reply") };
         assert_eq!(data.downcast_ref::<u32>(), Some(&42));
         assert!(events.try_next().is_none());
+    }
+
+    fn next_reply(events: &mut EventSource) -> ViewReply {
+        match events.wait_next(Some(Duration::from_secs(60))) {
+            Some(AppMessage::View(reply)) => reply,
+            other => panic!("no reply: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_load_that_panics_says_so_to_its_view_and_the_next_one_is_executed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let threads = LoadThreads::new(inputs(&folder), messages);
+        for _ in 0..2 {
+            assert!(threads.send(Box::new(Fragile { breaks: true })));
+            let reply = next_reply(&mut events);
+            let ViewReply::LoadFailed(failed) = &reply else { panic!("{reply:?}") };
+            assert!(failed.is_of::<Fragile>() && !failed.is_of::<Doubled>());
+            assert_eq!(failed.error, "internal error: no such\u{fffd}[2J figure");
+            assert!(threads.send(Box::new(Fragile { breaks: false })));
+            let reply = next_reply(&mut events);
+            assert!(matches!(&reply, ViewReply::Loaded(data) if data.is::<&str>()), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_started_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let threads = LoadThreads::new(inputs(&folder), messages);
+        let (ended, _) = channel();
+        threads.threads.lock().expect("a lock").insert(TypeId::of::<Doubled>(), ended);
+        assert!(threads.send(Box::new(Doubled(21))));
+        let reply = next_reply(&mut events);
+        assert!(matches!(&reply, ViewReply::Loaded(data) if data.downcast_ref() == Some(&42_u32)), "{reply:?}");
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | keys of its own, besides those that scroll and leave | a context in `keymap.rs` with its section in `assets/keymap.toml`; other pages share [`KeyContext::Stats`] |
+//! | keys of its own, besides those that scroll and leave | nowhere else: a [`ViewContext`] in its file, named in its row; other pages share [`stats::CONTEXT`] |
+//! | actions of its own, which no other view has | rows in `keymap.rs` |
 //! | data that takes time | nowhere else: a [`ViewLoad`] in its file, sent as [`ViewRequest::Load`]; [`stats`] is an example |
 //! | a thread of its own, which keeps what it has read between requests | variants of [`ViewRequest`] and [`ViewReply`], and the thread in [`ViewWorkers`] |
 //!
@@ -28,6 +29,8 @@ pub(crate) mod prompt;
 pub(crate) mod review_form;
 mod revision_list;
 pub(crate) mod stats;
+#[cfg(test)]
+mod tests;
 mod theme_picker;
 pub(crate) mod triage;
 mod window;
@@ -46,7 +49,7 @@ use super::draw::footer_actions;
 use super::draw::painter::Painter;
 use super::event_source::MessageSender;
 use super::input::KeyEvent;
-use super::keymap::{Action, KeyContext};
+use super::keymap::{Action, KeyContext, ViewContext};
 use super::layout::ScreenLayout;
 use super::message::{AppCommand, TriageOrder};
 use crate::domain::{FindingId, Fix};
@@ -57,7 +60,7 @@ use crate::tui::update::finding_at_hand;
 use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use live::{LiveReply, LiveRequest};
-use load::{LoadInputs, LoadThreads, ViewLoad};
+use load::{FailedLoad, LoadInputs, LoadThreads, ViewLoad};
 use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
 use triage::{CardRequest, TriageCard};
@@ -185,6 +188,8 @@ pub enum ViewRequest {
 pub enum ViewReply {
     /// Data of a [`ViewLoad`], which its view knows by its type.
     Loaded(Box<dyn Any + Send>),
+    /// A [`ViewLoad`] gave no data.
+    LoadFailed(FailedLoad),
     /// Current patterns.
     Knowledge(Arc<PatternLibrary>),
     /// Another process has changed the patterns.
@@ -220,6 +225,8 @@ pub struct ViewEntry {
     pub key: &'static str,
     /// Opens the view, or says why it cannot.
     pub open: fn(&mut App, &mut Vec<AppCommand>),
+    /// Keys of the view; `None` for a view that shares those of another one.
+    pub context: Option<&'static ViewContext>,
 }
 
 impl ViewEntry {
@@ -466,24 +473,4 @@ pub(crate) fn scroll_distance(action: Action, page: isize) -> Option<isize> {
 /// Returns actions with their own labels, for a footer.
 pub fn with_labels<const N: usize>(actions: [Action; N]) -> Vec<(Action, &'static str)> {
     actions.into_iter().map(|action| (action, action.footer_label())).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::tests::support::{press, screen, showing, view};
-
-    #[test]
-    fn the_key_of_a_row_opens_its_view_and_closes_it() {
-        for (index, entry) in VIEWS.iter().enumerate() {
-            let mut app = showing(160, 48, view());
-            press(&mut app, entry.key);
-            assert!(app.views.covers_panes() && app.views.len() == 1, "{}: {}", entry.action, screen(&app));
-            press(&mut app, "?");
-            assert!(app.keymap.help_text(Action::View(index)) == entry.help, "{}", entry.action);
-            press(&mut app, "Esc");
-            press(&mut app, entry.key);
-            assert!(app.views.is_empty(), "{}: {}", entry.action, screen(&app));
-        }
-    }
 }

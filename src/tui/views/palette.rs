@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
 use super::window::{draw_window, place_window};
-use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, theme_picker};
+use super::{KeyPress, VIEWS, View, ViewFlow, ViewRequest, change_view, theme_picker};
 use crate::domain::text;
 use crate::tui::app::{App, Pane};
 use crate::tui::draw;
@@ -332,7 +332,7 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
     let context = app.key_context();
     let key_of = |action| {
         let here = app.keymap.key_of(context, action);
-        let contexts = KeyContext::ALL.iter().map(|(context, _)| *context);
+        let contexts = app.keymap.contexts();
         let elsewhere =
             || contexts.filter(|context| !is_text(*context)).find_map(|context| app.keymap.key_of(context, action));
         here.or_else(elsewhere).map_or_else(String::new, ToString::to_string)
@@ -386,9 +386,10 @@ fn is_offered((action, group, ..): &ActionRow, context: KeyContext) -> bool {
     let is_of_view = match *group {
         "Answer" => false,
         "Triage mode" => context == KeyContext::Triage,
-        "Live view" => context == KeyContext::Live,
-        "Knowledge" => context == KeyContext::Knowledge,
-        _ => true,
+        group => {
+            let mut contexts = VIEWS.iter().filter_map(|view| view.context);
+            contexts.all(|view| view.group != group || context == KeyContext::View(view))
+        }
     };
     is_of_view && !matches!(action, Action::Palette | Action::AskOrHelp)
 }

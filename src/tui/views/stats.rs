@@ -20,7 +20,7 @@ use crate::tui::doc::{Doc, DocLine, shorten};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;
 use crate::tui::glyphs::Glyphs;
-use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::keymap::{Action, KeyContext, ViewContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::AppCommand;
 use crate::tui::pages::format_kind;
@@ -33,6 +33,10 @@ const SUM: usize = 8;
 const MAX_CHART_COLUMNS: usize = 120;
 /// Column widths of a table: found, addressed, dismissed, precision, at least.
 const FIGURE_COLUMNS: [usize; 5] = [9, 11, 11, 11, 10];
+/// Number of these columns before the bar of the precision.
+const COUNT_COLUMNS: usize = 3;
+/// Columns that long names keep beside the columns that only the reviewers table has.
+const MIN_NAME_COLUMNS: usize = 16;
 const BY_KIND: &str = "By kind";
 const BY_REVIEWER: &str = "By reviewer";
 /// Headings of the columns that only the reviewers table has.
@@ -48,8 +52,25 @@ const MIN_FACT_COLUMNS: usize = 16;
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
 /// Row in the table of views.
-pub static ENTRY: ViewEntry =
-    ViewEntry { action: "stats", group: "Panes", label: "stats", help: "cost, outcomes, precision", key: "S", open };
+pub static ENTRY: ViewEntry = ViewEntry {
+    action: "stats",
+    group: "Panes",
+    label: "stats",
+    help: "cost, outcomes, precision",
+    key: "S",
+    open,
+    context: Some(&CONTEXT),
+};
+
+/// Keys of the page.
+pub static CONTEXT: ViewContext = ViewContext {
+    name: "stats",
+    title: "statistics",
+    keys: &[("q", "abort"), ("Esc", "abort")],
+    help: &[],
+    group: "",
+    place: (file!(), line!()),
+};
 
 /// State of the open page.
 #[derive(Debug, Clone)]
@@ -116,7 +137,7 @@ impl ViewLoad for LoadFigures {
 
 impl View for StatsView {
     fn key_context(&self) -> KeyContext {
-        KeyContext::Stats
+        KeyContext::View(&CONTEXT)
     }
 
     fn is_window(&self) -> bool {
@@ -145,6 +166,10 @@ impl View for StatsView {
                     self.set_figures(figures, commands);
                     self.build_page(app);
                 }
+            }
+            ViewChange::Reply(ViewReply::LoadFailed(failed)) if failed.is_of::<LoadFigures>() => {
+                self.set_figures(&Err(failed.error.clone()), commands);
+                self.build_page(app);
             }
             _ => {}
         }
@@ -249,7 +274,8 @@ fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> (Doc, Option<
     let mut doc = Doc::default();
     let mut worth_line = None;
     if let Some(why) = &stats.trouble {
-        doc.push_paragraph(Role::Warn, &format!("These figures may be old: {why}"), width);
+        let lead = if stats.metrics.is_some() { "These figures may be old" } else { "There are no figures" };
+        doc.push_paragraph(Role::Warn, &format!("{lead}: {why}"), width);
         doc.push_blank();
     }
     match &stats.metrics {
@@ -293,9 +319,14 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
     let kind_names = longest(&mut metrics.by_kind.iter().map(|kind| kind.kind.word().width()), BY_KIND);
     let reviewer_names = longest(&mut metrics.by_reviewer.iter().map(|one| one.reviewer.width()), BY_REVIEWER);
     let block = kind_names.max(reviewer_names + REVIEWER_COLUMNS.width());
-    let aligned = block + FIGURE_COLUMNS.iter().sum::<usize>() <= width;
-    let kind_names = if aligned { block } else { kind_names };
-    let reviewer_names = if aligned { block - REVIEWER_COLUMNS.width() } else { reviewer_names };
+    let figures = FIGURE_COLUMNS.iter().sum::<usize>();
+    let aligned = block + figures <= width;
+    let has_own = reviewer_names.min(MIN_NAME_COLUMNS) + REVIEWER_COLUMNS.width() + figures <= width;
+    let (kind_names, reviewer_names) = match (aligned, has_own) {
+        (true, _) => (block, block - REVIEWER_COLUMNS.width()),
+        (false, true) => (kind_names, reviewer_names),
+        (false, false) => [kind_names.max(reviewer_names); 2].into(),
+    };
     let kinds: Vec<StatsTableRow<'_>> = metrics
         .by_kind
         .iter()
@@ -308,11 +339,12 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         .map(|one| {
             let time = one.review_ms.map_or_else(String::new, |ms| format_millis(ms).replace(' ', ""));
             let (runs, tokens) = (format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
-            let own = format!("{runs:>6}{tokens:>7}{time:>6}");
+            let own = if has_own { format!("{runs:>6}{tokens:>7}{time:>6}") } else { String::new() };
             (one.reviewer.clone(), own, &one.findings, &one.precision)
         })
         .collect();
-    render_table(&app.display.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
+    let own = if has_own { REVIEWER_COLUMNS } else { "" };
+    render_table(&app.display.glyphs, (BY_REVIEWER, own), &reviewers, (reviewer_names, width), doc);
 }
 
 /// Renders what each reviewer, model, kind or language is worth: a bar of its accepted, dismissed and undecided findings, and
@@ -381,7 +413,7 @@ fn worth_marks(glyphs: &Glyphs) -> [(Role, &'static str); 3] {
 type StatsTableRow<'a> = (String, String, &'a OutcomeCounts, &'a Precision);
 
 /// Renders a table. `own` holds the headings of extra columns; `wanted` is the width of the name column, `width`
-/// that of the page.
+/// that of the page. On a narrow page the last columns are left out, so that no title and no figure is cut.
 fn render_table(
     glyphs: &Glyphs,
     (title, own): (&str, &str),
@@ -393,11 +425,15 @@ fn render_table(
         return;
     }
     let names = ["found", "addressed", "dismissed", "precision", "at least"];
-    let figures: usize = FIGURE_COLUMNS.iter().sum::<usize>() + own.width();
+    let fits = |count: &usize| title.width() + own.width() + FIGURE_COLUMNS[..*count].iter().sum::<usize>() <= width;
+    let shown = (1..=FIGURE_COLUMNS.len()).rev().find(fits).unwrap_or(1);
+    let all: &'static [usize] = &FIGURE_COLUMNS;
+    let (of_counts, of_shares) = all[..shown].split_at(shown.min(COUNT_COLUMNS));
+    let figures: usize = FIGURE_COLUMNS[..shown].iter().sum::<usize>() + own.width();
     let room = width.saturating_sub(figures).min(wanted).max(4);
     // The bar stands between the counts and the shares.
     let bar = width.saturating_sub(room + figures + 3).min(*BAR_COLUMNS.end());
-    let bar = if BAR_COLUMNS.contains(&bar) { bar } else { 0 };
+    let bar = if BAR_COLUMNS.contains(&bar) && shown == FIGURE_COLUMNS.len() { bar } else { 0 };
     let gap = if bar > 0 { bar + 3 } else { 0 };
     let cells = |cells: &[String], columns: &[usize]| {
         cells.iter().zip(columns).map(|(cell, width)| format!("{cell:>width$}")).collect::<String>()
@@ -408,9 +444,9 @@ fn render_table(
         Role::Faint,
         &format!(
             "{own}{}{}{}",
-            cells(&named[..3], &FIGURE_COLUMNS[..3]),
+            cells(&named[..COUNT_COLUMNS], of_counts),
             " ".repeat(gap),
-            cells(&named[3..], &FIGURE_COLUMNS[3..])
+            cells(&named[COUNT_COLUMNS..], of_shares)
         ),
     ));
     for (name, own, fates, precision) in rows {
@@ -419,11 +455,11 @@ fn render_table(
         let few =
             precision.share.is_some_and(|share| share < 0.5) && precision.decided_count() >= MIN_TELLING_DECISIONS;
         let mut line = DocLine::styled(Role::Normal, &pad_end(&shorten(name, room, glyphs.ellipsis), room))
-            .with_span(Role::Normal, &format!("{own}{}", cells(&counts, &FIGURE_COLUMNS[..3])));
+            .with_span(Role::Normal, &format!("{own}{}", cells(&counts, of_counts)));
         if bar > 0 {
             line = with_precision_bar(line, glyphs, precision, bar);
         }
-        doc.push(line.with_span(if few { Role::Warn } else { Role::Normal }, &cells(&shares, &FIGURE_COLUMNS[3..])));
+        doc.push(line.with_span(if few { Role::Warn } else { Role::Normal }, &cells(&shares, of_shares)));
     }
 }
 

@@ -70,6 +70,28 @@ fn hunks_that_the_reviewer_cannot_read_are_counted_apart() {
 }
 
 #[test]
+fn a_review_of_no_file_is_called_so_everywhere() {
+    let test = TestEnvironment::new();
+    test.write("src/clean.py", "def clean(): return 1\n");
+    test.commit("Code");
+    run(&test, &["review", "commit:HEAD", "--wait"], DONE);
+    assert!(run(&test, &["runs"], DONE).contains("  completed "));
+    // The built-in reviewer does not know the language, so it is a run that looks at nothing.
+    test.write("NOTES.md", "words\n");
+    test.commit("Notes");
+    run(&test, &["review", "commit:HEAD", "--wait"], DONE);
+    let listed = run(&test, &["runs"], DONE);
+    let newest = listed.lines().next().unwrap_or_default().to_owned();
+    assert!(newest.contains("  not reviewed  ") && !newest.contains("completed"), "{listed}");
+    let status = run(&test, &["status"], DONE);
+    assert!(status.contains(" not reviewed, 0 minutes ago") && !status.contains("completed"), "{status}");
+    let shown = run(&test, &["show", "latest"], DONE);
+    assert!(shown.lines().next().is_some_and(|line| line.ends_with("  not reviewed")), "{shown}");
+    let value = test.json(&["runs", "--format", "json"], DONE);
+    assert_eq!(value["runs"][0]["status"], "completed", "programs read the status and the coverage");
+}
+
+#[test]
 fn a_file_that_is_too_complex_is_left_out_as_that() {
     let test = TestEnvironment::new();
     test.write("long.py", long_function("long"));

@@ -26,14 +26,39 @@ use crate::syntax::language::Language;
 use crate::tui::app::{App, Cursor, NoticeLevel};
 use crate::tui::doc::Doc;
 use crate::tui::draw::painter::Painter;
-use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::keymap::{Action, KeyContext, ViewContext};
 use crate::tui::layout::{ScreenLayout, SplitColumns, split_columns};
 use crate::tui::message::AppCommand;
 use crate::tui::{filter, pages};
 
 /// Row in the table of views.
-pub static ENTRY: ViewEntry =
-    ViewEntry { action: "knowledge", group: "Panes", label: "knowledge", help: "learned patterns", key: "K", open };
+pub static ENTRY: ViewEntry = ViewEntry {
+    action: "knowledge",
+    group: "Panes",
+    label: "knowledge",
+    help: "learned patterns",
+    key: "K",
+    open,
+    context: Some(&CONTEXT),
+};
+
+/// Keys of the view.
+pub static CONTEXT: ViewContext = ViewContext {
+    name: "knowledge",
+    title: "learned patterns",
+    keys: &[
+        ("q", "abort"),
+        ("Space", "unfold"),
+        ("m", "mute"),
+        ("D", "forget"),
+        ("x", "forget"),
+        ("e", "export"),
+        ("r", "reload"),
+    ],
+    help: &[],
+    group: "Knowledge",
+    place: (file!(), line!()),
+};
 
 /// Pattern and its rank at the time it was read.
 #[derive(Debug, Clone)]
@@ -315,7 +340,7 @@ fn confirm_replace(app: &mut App, path: String) {
 
 impl View for KnowledgeView {
     fn key_context(&self) -> KeyContext {
-        KeyContext::Knowledge
+        KeyContext::View(&CONTEXT)
     }
 
     fn is_window(&self) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
+use super::{CONTEXT, KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
 use crate::domain::{Kind, Time, text};
 use crate::knowledge::descriptions;
 use crate::knowledge::form::Form;
@@ -48,7 +48,7 @@ pub(super) fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize
 }
 
 fn key_label(app: &App, action: Action) -> String {
-    app.keymap.key_text(KeyContext::Knowledge, action)
+    app.keymap.key_text(KeyContext::View(&CONTEXT), action)
 }
 
 /// Explains what knowledge is and how it grows.

@@ -44,15 +44,42 @@ use crate::tui::app::{App, NoticeLevel};
 use crate::tui::diff::{self, DiffFinding, DiffPage, DiffPageRow, DiffPane, LineTone, PlacedRow};
 use crate::tui::doc::Doc;
 use crate::tui::draw::painter::Painter;
-use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::keymap::{Action, KeyContext, ViewContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, DetailSubject};
 use crate::tui::turns::Turn;
 use crate::tui::update::parse_run_id;
 
 /// Row in the table of views.
-pub static ENTRY: ViewEntry =
-    ViewEntry { action: "live", group: "Panes", label: "live", help: "live view: a run turn by turn", key: "V", open };
+pub static ENTRY: ViewEntry = ViewEntry {
+    action: "live",
+    group: "Panes",
+    label: "live",
+    help: "live view: a run turn by turn",
+    key: "V",
+    open,
+    context: Some(&CONTEXT),
+};
+
+/// Keys of the view.
+pub static CONTEXT: ViewContext = ViewContext {
+    name: "live",
+    title: "live view",
+    keys: &[
+        ("Left", "previous_turn"),
+        ("Right", "next_turn"),
+        ("Home", "first_turn"),
+        ("End", "follow"),
+        ("=", "side_by_side"),
+        ("-", "wrap"),
+        ("b", "ignore_space"),
+        ("Esc", "abort"),
+        ("q", "abort"),
+    ],
+    help: &[(Action::Accept, "open the member of the panel")],
+    group: "Live view",
+    place: (file!(), line!()),
+};
 
 /// Run as its journal tells it.
 #[derive(Debug)]
@@ -145,7 +172,7 @@ fn open_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>) {
 
 impl View for LiveView {
     fn key_context(&self) -> KeyContext {
-        KeyContext::Live
+        KeyContext::View(&CONTEXT)
     }
 
     fn is_window(&self) -> bool {
