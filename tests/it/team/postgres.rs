@@ -294,3 +294,19 @@ fn news_come_by_themselves() {
       hint: `revdeck sync` exchanges records now; `revdeck team join postgres://...` takes a database
     ");
 }
+
+#[test]
+fn whoever_follows_says_that_the_database_is_away_until_it_is_back() {
+    let Some(database) = database() else { return };
+    let ada = member(&database, "Ada");
+    let mut follower = follow(&ada);
+    let team = || ada.json(&["team", "--format", "json"], DONE);
+    wait_for("the first exchange", || team()["synced_at"].is_string().then_some(()));
+    database.go_away();
+    let failure = wait_for("the failure", || team()["failure"].as_str().map(str::to_owned));
+    assert!(failure.starts_with("no connection to postgres://"), "{failure}");
+    database.refuse_connections(false);
+    wait_for("the next exchange", || team()["failure"].is_null().then_some(()));
+    drop(follower.stdin.take());
+    assert!(follower.wait().expect("an end").success());
+}
