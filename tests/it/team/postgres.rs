@@ -233,6 +233,10 @@ fn learned_patterns_travel_only_where_both_say_so() {
     for machine in [&ada, &bob] {
         machine.settings("[team]\npatterns = true\n");
     }
+    let says_so = |machine: &TestEnvironment| {
+        run(machine, &["team"], DONE).contains("Learned patterns of all your repositories, too")
+    };
+    assert!(says_so(&ada) && !says_so(&cleo));
     let check = |check: &str| {
         let lines: String = (0..6).map(|line| format!("    step_{line}(item)\n")).collect();
         format!("def f(item):\n{lines}    if item {check} None:\n        return 0\n{lines}")
