@@ -178,7 +178,8 @@ mod tests {
                 }
                 Err(error) => assert!(is_away, "{all:?} {bad:?}: {error}"),
             }
-            assert_eq!(unfetched, bad.iter().map(name).collect(), "{all:?} {bad:?}");
+            let still_bad: BTreeSet<MachineName> = bad.iter().map(name).collect();
+            assert_eq!(unfetched, still_bad, "{all:?} {bad:?}");
         }
     }
 
