@@ -214,6 +214,9 @@ fn describe_sharing(services: &Services) -> String {
         "Leaves with share = \"{}\": {what}.\nNever leaves: secrets (masked), prompts, answers of models, other code, settings.\n",
         settings.share
     );
+    if settings.patterns {
+        said.push_str("Learned patterns of all your repositories, too: abstract shapes of code with counts.\n");
+    }
     if !settings.exclude.is_empty() {
         let globs: Vec<String> = settings.exclude.iter().map(|glob| sanitize_line(glob).into_owned()).collect();
         said.push_str(&format!("Excluded paths: {}\n", globs.join(", ")));
@@ -321,7 +324,8 @@ fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliE
 fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
     let team = services.store.team_membership()?;
-    let progress = services.store.team_progress()?;
+    let mut progress = services.store.team_progress()?;
+    services.team().refresh_signatures(&mut progress);
     if format == PlainFormat::Json {
         let waiting = match services.team().membership() {
             Ok(_) => Some(services.store.count_unsent(&progress)?.total()),

@@ -259,6 +259,9 @@ pub struct SharedPatterns {
     pub machine: MachineName,
     /// Person at the machine.
     pub person: TeamPerson,
+    /// Day (UTC) on which they became a record; `None` in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
     /// Name of the programming language.
     pub language: String,
     /// Patterns in the form of `revdeck knowledge export`, with the counts of this machine alone.

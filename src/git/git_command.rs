@@ -213,7 +213,7 @@ pub fn remote_words(errors: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(errors);
     let said = text.split(['\n', '\r']).find_map(|line| {
         let words = line.strip_prefix("remote: ").or_else(|| line.starts_with("ERROR: ").then_some(line))?.trim();
-        let is_progress = words.ends_with(", done.") || words.contains("% (");
+        let is_progress = words.ends_with(", done.") || words.contains("% (") || words.starts_with("Total ");
         (!words.is_empty() && !is_progress).then_some(words)
     })?;
     Some(sanitize_line(&said.chars().take(MAX_REMOTE_WORDS).collect::<String>()).into_owned())
@@ -228,6 +228,7 @@ mod tests {
         for (errors, expected) in [
             ("", None),
             ("fatal: unable to access 'x': The requested URL returned error: 403\n", None),
+            ("remote: Total 6 (delta 0), reused 0 (delta 0), pack-reused 0 (from 0)\n", None),
             ("remote: Resolving deltas:  50% (1/2)\rremote: Resolving deltas: 100% (2/2), done.\n", None),
             ("remote: \nremote: only branches here        \nTo x\n", Some("only branches here")),
             ("remote: Counting objects: 1, done.\nremote: GH013: rules\n", Some("GH013: rules")),

@@ -15,7 +15,7 @@
 //! A log at its place is never the only copy: what was received stays here when it disappears there.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,9 @@ pub struct TeamProgress {
     pub has_budget: bool,
     /// State of the other logs.
     pub logs: BTreeMap<MachineName, LogProgress>,
+    /// Logs that could not be fetched in the last exchange that tried to.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unfetched: BTreeSet<MachineName>,
     /// Segments that could not be taken, by log and reason.
     pub set_aside: Vec<SetAsideEntry>,
     /// Findings with decisions of others that are too far ahead of this machine's clock, and the time from which on they count,

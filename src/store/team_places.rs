@@ -48,6 +48,7 @@ impl TeamProgress {
             reader: place.reader,
             has_budget: place.has_budget,
             logs: place.logs,
+            unfetched: place.unfetched,
             set_aside: place.set_aside,
             synced_at: place.synced_at,
             failure: place.failure,

@@ -408,12 +408,17 @@ fn sum_totals<'a>(
             }
         }
         totals.launched += u32::from(run.status != RunStatus::Skipped);
-        totals.adopted += run.adopted_count;
-        totals.reused += run.reuse_count.saturating_sub(run.adopted_count);
-        totals.resumed += count_resumes(run, attempts);
-        totals.follow_ups += run.follow_up_count;
-        totals.hunks_covered += run.coverage.hunks_covered;
-        totals.hunks_carried += run.coverage.hunks_carried;
+        for (sum, count) in [
+            (&mut totals.adopted, run.adopted_count),
+            (&mut totals.reused, run.reuse_count.saturating_sub(run.adopted_count)),
+            (&mut totals.resumed, count_resumes(run, attempts)),
+            (&mut totals.follow_ups, run.follow_up_count),
+            (&mut totals.hunks_covered, run.coverage.hunks_covered),
+            (&mut totals.hunks_carried, run.coverage.hunks_carried),
+        ] {
+            // Other machines have made some of the records.
+            *sum = sum.saturating_add(count);
+        }
         totals.tokens += run.tokens;
         totals.tokens_spent = totals.tokens_spent.saturating_add(run.tokens.total());
         totals.tokens_saved = totals.tokens_saved.saturating_add(run.saved_token_estimate);

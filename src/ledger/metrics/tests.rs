@@ -99,6 +99,21 @@ fn measure_runs(
     )
 }
 
+#[test]
+fn sums_of_the_greatest_counts_do_not_overflow() {
+    let greatest = |number: u8| {
+        change(run(number), |run| {
+            run.follow_up_count = u32::MAX;
+            run.reuse = RunReuse { count: u32::MAX, adopted_count: u32::MAX, ..RunReuse::default() };
+            run.outcome.coverage.hunks_covered = u32::MAX;
+            run.outcome.coverage.hunks_carried = u32::MAX;
+        })
+    };
+    let totals = measure_all(&[greatest(1), greatest(2)]).totals;
+    let sums = [totals.follow_ups, totals.adopted, totals.hunks_covered, totals.hunks_carried];
+    assert_eq!(sums, [u32::MAX; 4]);
+}
+
 fn measure_all(runs: &[RunRecord]) -> Metrics {
     measure_runs(runs, &[], &[], &MetricsSelection::default())
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
 use crate::runner::{RunnerError, Services, process};
-use crate::store::StoreChange;
+use crate::store::{StoreChange, StoreError, TeamProgress};
 use crate::team::TeamError;
 use crate::team::postgres::{DatabaseAddress, Listener, News, NewsSender, is_database};
 
@@ -67,6 +67,7 @@ impl TeamSync<'_> {
                 }
                 Err(error) if error.is_permanent() => return Err(error),
                 Err(error) => {
+                    self.note_failure(&error);
                     if !report(Err(error)) {
                         return Ok(());
                     }
@@ -109,6 +110,27 @@ impl TeamSync<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Records that the database cannot be reached, so that a cockpit shows it: without a connection for news, no exchange is tried
+    /// that would record it. A failure is logged.
+    fn note_failure(&self, error: &SyncError) {
+        let store = &self.services.store;
+        let note = || -> Result<(), StoreError> {
+            // Another process that exchanges records finds out by itself.
+            let Some(_lock) = store.lock_team()? else { return Ok(()) };
+            let progress = store.team_progress()?;
+            let failure = Some(error.describe());
+            if progress.failure == failure {
+                return Ok(());
+            }
+            store.write_team_progress(&TeamProgress { failure, ..progress })
+        };
+        if !matches!(error, SyncError::Busy)
+            && let Err(error) = note()
+        {
+            tracing::warn!(%error, "the failure of an exchange is not recorded");
         }
     }
 

@@ -13,6 +13,7 @@
 
 mod budget;
 pub(in crate::runner) mod claims;
+mod fetch_new;
 mod follow;
 mod forget;
 mod held_back;
@@ -315,8 +316,7 @@ impl TeamSync<'_> {
         if new.is_empty() && received.decided.is_empty() {
             return Ok(());
         }
-        backend.fetch_logs(&new)?;
-        for log in &new {
+        for log in &self.fetch_new(backend, new, progress, report)? {
             self.read_log(backend, team, log, progress, &mut received, report)?;
         }
         self.apply_received(team, received, progress, report)

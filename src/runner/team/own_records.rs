@@ -10,6 +10,7 @@ use crate::domain::{
 };
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
+use crate::knowledge::pattern::truncate_to_day;
 use crate::runner::Services;
 use crate::store::{StoreError, StoreView, TeamMembership, TeamProgress};
 use crate::team::OutgoingFilter;
@@ -87,6 +88,8 @@ impl OwnDecisions {
         person: &TeamPerson,
     ) -> Result<(), SyncError> {
         let cache = KnowledgeCache::open(&services.paths.knowledge);
+        // Patterns say days alone, and a dry run prints what leaves later on the same day.
+        let at = Some(truncate_to_day(services.ambient.now()));
         for (language, export) in exchange::export_own_patterns(&cache)? {
             let hash = content_hash([export.to_string().as_bytes()]);
             if self.patterns.get(language) == Some(&hash) {
@@ -94,7 +97,7 @@ impl OwnDecisions {
             }
             self.patterns.insert(language.to_owned(), hash);
             let (machine, person, language) = (team.machine.clone(), person.clone(), language.to_owned());
-            self.add(TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, language, export })));
+            self.add(TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, at, language, export })));
         }
         Ok(())
     }
@@ -387,7 +390,7 @@ mod tests {
         let patterns = |bytes: usize| {
             let export = serde_json::Value::String("x".repeat(bytes));
             let (machine, person, language) = (team().machine, TeamPerson::default(), "rust".to_owned());
-            TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, language, export }))
+            TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, at: None, language, export }))
         };
         let around = serde_json::to_vec(&patterns(0)).expect("a line").len();
         for (bytes, records, expected) in [

@@ -7,8 +7,8 @@ use super::signers::to_state;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    DecisionId, Finding, FindingCounts, FindingId, MachineName, RunId, RunOrigin, RunOutput, RunRecord, SharedDecision,
-    SharedReview, TeamClock, TeamRecord,
+    Coverage, DecisionId, Finding, FindingCounts, FindingId, MachineName, RunId, RunOrigin, RunOutput, RunRecord,
+    SharedDecision, SharedReview, TeamClock, TeamRecord,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
@@ -23,6 +23,10 @@ use crate::team::outgoing::detach_from_machine;
 const MAX_ORDINALS: u32 = 8;
 /// Greatest number of tokens or milliseconds of a run of others.
 const MAX_FIGURE: u64 = 1_000_000_000_000;
+/// Greatest number of files, hunks or lines of a run of others.
+const MAX_CODE_COUNT: u32 = 10_000_000;
+/// Maximum number of gaps of a run of others: each has another reason.
+const MAX_GAPS: usize = 100;
 /// Greatest cost of a run of others, in US dollars.
 const MAX_COST: f64 = 1_000_000.0;
 /// Greatest number of attempts of a run of others.
@@ -198,9 +202,10 @@ impl TeamSync<'_> {
 
     /// Builds the result of a run from its record. Code that did not travel is taken from the repository where it is the same.
     fn build_output(&self, review: SharedReview) -> (RunOutput, RunOrigin) {
-        let SharedReview { machine, person, mut run, mut findings, coverage, held_back_places } = review;
+        let SharedReview { machine, person, mut run, mut findings, mut coverage, held_back_places } = review;
         detach_from_machine(&mut run);
         bound_figures(&mut run);
+        bound_coverage(&mut coverage);
         run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         let mut code = CodeSource::new(self, &run.subject.snapshot_commit);
         for finding in &mut findings {
@@ -373,6 +378,23 @@ fn bound_figures(run: &mut RunRecord) {
     run.outcome.scanned_findings.truncate(RunRecord::MAX_DIGESTS);
     run.outcome.listed_as.truncate(RunRecord::MAX_DIGESTS);
     run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
+}
+
+/// Keeps the counts of a coverage of others in ranges that sums of them do not leave.
+fn bound_coverage(coverage: &mut Coverage) {
+    coverage.gaps.truncate(MAX_GAPS);
+    let counts = [
+        &mut coverage.files_total,
+        &mut coverage.files_covered,
+        &mut coverage.hunks_total,
+        &mut coverage.hunks_covered,
+        &mut coverage.files_carried,
+        &mut coverage.hunks_carried,
+        &mut coverage.hunks_left_out,
+        &mut coverage.lines_covered,
+    ];
+    let of_gaps = coverage.gaps.iter_mut().flat_map(|gap| [&mut gap.files, &mut gap.hunks]);
+    counts.into_iter().chain(of_gaps).for_each(|count| *count = (*count).min(MAX_CODE_COUNT));
 }
 
 /// Code of the commit that a run reviewed, or of HEAD, for findings whose code did not travel.

@@ -9,9 +9,12 @@ use super::TeamSync;
 use crate::config::AcceptedRecords;
 use crate::domain::MachineName;
 use crate::git::LogSignature;
-use crate::store::{LogSignatureState, SetAsideCause, SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{LogProgress, LogSignatureState, SetAsideCause, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::is_database;
 use crate::team::{LogVersion, TeamBackend, TeamError};
+
+/// Maximum number of signatures that are looked at again to be shown: git starts a program for each.
+const MAX_REFRESHED: usize = 100;
 
 /// Reason why what is new in a log does not count.
 pub(super) struct SignatureFault {
@@ -92,6 +95,25 @@ impl TeamSync<'_> {
             ),
             cause: SetAsideCause::OtherSigner,
         }))
+    }
+}
+
+impl TeamSync<'_> {
+    /// Looks again at who has signed the last known versions of logs, because git may trust other keys since the last exchange.
+    /// This is for showing: the stored states say whose the logs are.
+    pub fn refresh_signatures(&self, progress: &mut TeamProgress) {
+        if !self.membership().is_ok_and(|team| !is_database(&team.place)) {
+            return;
+        }
+        let is_signed = |log: &&mut LogProgress| {
+            matches!(log.signed, LogSignatureState::SignedBy(_) | LogSignatureState::UnknownKey)
+        };
+        for log in progress.logs.values_mut().filter(is_signed).take(MAX_REFRESHED) {
+            match self.services.repo.log_commit_signature(&log.version) {
+                Ok(signature) => log.signed = to_state(signature),
+                Err(error) => tracing::debug!(%error, "a signature is shown as it was"),
+            }
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Connection, Row, Socket};
+use tokio_postgres::{Client, Config, Connection, Row, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{DatabaseAddress, root_cause};
@@ -30,6 +30,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time after which a silent connection is probed, so that one that a router has dropped is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Interval between two probes, and number of those without an answer after which the connection is lost. The system's own take
+/// eleven minutes.
+const KEEPALIVE_RETRIES: (Duration, u32) = (Duration::from_secs(10), 3);
+/// Time after which a connection is lost on which the server has not acknowledged what was sent.
+const MAX_UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
 /// The sums of the budget are those of the moment, whatever the role's own setting says. To compile a query takes longer than to
 /// run it.
@@ -158,7 +163,7 @@ impl Database {
             .map_err(|error| failed(format!("no runtime: {error}"), false))?;
         let found = find_password(address);
         let mut config = address.with_password(found.as_ref());
-        config.connect_timeout(CONNECT_TIMEOUT).keepalives_idle(KEEPALIVE);
+        limit_silence(&mut config);
         let tls = build_tls(address).map_err(|what| failed(what, false))?;
         let connecting = async { tokio::time::timeout(CONNECT_TIMEOUT, config.connect(tls)).await };
         let (client, connection) = runtime
@@ -254,6 +259,13 @@ impl Database {
     }
 }
 
+/// Lets a connection end that nobody answers on, so that a machine notices that it is offline.
+fn limit_silence(config: &mut Config) {
+    let (interval, retries) = KEEPALIVE_RETRIES;
+    config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(MAX_UNACKNOWLEDGED);
+    config.keepalives_idle(KEEPALIVE).keepalives_interval(interval).keepalives_retries(retries);
+}
+
 /// Returns the server's words, or the innermost cause, on one line.
 fn describe(error: &tokio_postgres::Error) -> String {
     let said = match error.as_db_error() {
@@ -290,4 +302,19 @@ fn build_tls(address: &DatabaseAddress) -> Result<MakeRustlsConnect, String> {
         None => builder.with_platform_verifier().map_err(|error| error.to_string())?.with_no_client_auth(),
     };
     Ok(MakeRustlsConnect::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_nobody_answers_on_ends_within_a_minute() {
+        let mut config = Config::new();
+        limit_silence(&mut config);
+        let probes =
+            config.get_keepalives_interval().expect("an interval") * config.get_keepalives_retries().expect("a number");
+        assert!(config.get_keepalives_idle() + probes <= Duration::from_secs(60));
+        assert_eq!(config.get_tcp_user_timeout(), Some(&MAX_UNACKNOWLEDGED));
+    }
 }

@@ -83,7 +83,12 @@ fn list_reports(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
         page.run.as_ref().is_some_and(|run| run.source == Source::Import && run.reviewed_by.name == OWN_REVIEWER);
     let by = |run: &RunRecord| match is_own {
         true => format!("by {} in {}", run.owner, app.name_record(run)),
-        false => format!("by {} in {}", Panel::describe_reviewer(&run.reviewed_by.name), app.name_record(run)),
+        false => {
+            let reviewer = Panel::describe_reviewer(&run.reviewed_by.name);
+            // The run of another machine of the team; its code may not be here.
+            let place = run.team.as_ref().map_or_else(String::new, |origin| format!(" on {}", origin.machine));
+            format!("by {reviewer}{place} in {}", app.name_record(run))
+        }
     };
     let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
     let mut reports = Vec::new();

@@ -3,8 +3,8 @@
 use super::support::*;
 use crate::domain::{
     Actor, Disposition, FindingNote, FindingQuestion, FindingRating, FindingSnooze, FindingStatus, Kind, NoteKind,
-    Priority, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, Rating, RunId, RunRecord, SnoozeEnd,
-    Time, TriageAction, Usage,
+    Priority, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, Rating, RunId, RunOrigin, RunRecord,
+    SnoozeEnd, TeamPerson, Time, TriageAction, Usage,
 };
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
@@ -88,6 +88,14 @@ fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
     insta::assert_snapshot!(history(&|page| page.carried_from = Some(record(2, "commit:abc1234", "opus"))), @"
     2026-03-02 08:30  reported first by opus in staged
     2026-03-04 05:06  carried over by builtin in worktree from the review of abc1234 by opus: its code has not changed since
+    ");
+    let ran_elsewhere = |page: &mut FindingPage| {
+        let origin = RunOrigin { machine: "ada-1".parse().expect("a name"), person: TeamPerson::default() };
+        page.first_report.iter_mut().for_each(|first| first.run.team = Some(origin.clone()));
+    };
+    insta::assert_snapshot!(history(&ran_elsewhere), @"
+    2026-03-02 08:30  reported first by opus on ada-1 in staged
+    2026-03-04 11:00  reported again by builtin in worktree
     ");
     let was_p0 = |page: &mut FindingPage| {
         page.first_report.iter_mut().for_each(|first| first.priority = Some(Priority::P0));

@@ -143,3 +143,25 @@ fn a_review_that_another_machine_has_claimed_lands_when_that_one_is_forgotten() 
         assert_eq!(ids(&review(&bob)), ids(&reviewed));
     }
 }
+
+#[test]
+fn a_log_that_git_does_not_fetch_keeps_no_other_one_away() {
+    let team = Team::new();
+    let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+    bob.git(&["config", "transfer.fsckObjects", "true"]);
+    let found = ids(&review(&ada));
+    run(&ada, &["triage", &found[0], "addressed"], DONE);
+    sync(&ada);
+    // git takes this tree from whoever pushes it, and Bob's refuses it with all that comes in the same fetch.
+    push_tree(&eve, "eve-1", &format!("100644 blob {}\t.git\n", store_blob(&eve, "x")));
+    let received = sync(&bob);
+    assert_eq!(received["received"], json!({ "decisions": 1, "reviews": 1 }), "{received}");
+    assert!(received["set_aside"].to_string().contains("the log cannot be fetched: git fetch with"), "{received}");
+    // Alone, it is named, too, and keeps no own record here.
+    run(&bob, &["triage", &found[1], "addressed"], DONE);
+    assert_eq!(sync(&bob)["sent"]["decisions"], 1);
+    assert!(run(&bob, &["team"], DONE).contains("of eve-1: the log cannot be fetched"));
+    push_log(&eve, "eve-1", &[("000000-good.ndjson", format!("{}\n", decision("eve-1", &found[0], "intended")))]);
+    assert_eq!(sync(&bob)["received"]["decisions"], 1);
+    assert!(!run(&bob, &["team"], DONE).contains("set aside"));
+}

@@ -144,7 +144,11 @@ fn a_run_of_others_cannot_be_the_latest_nor_break_the_figures() {
     let own = review(&ada)["run"]["run_id"].clone();
     let review_of = |run: &str, at: &str| {
         json!({
-            "type": "review", "machine": "eve-1", "person": {"name": "Eve"}, "findings": [], "coverage": {},
+            "type": "review", "machine": "eve-1", "person": {"name": "Eve"}, "findings": [],
+            "coverage": {
+                "files_total": u32::MAX, "hunks_total": u32::MAX, "hunks_covered": u32::MAX, "hunks_carried": u32::MAX,
+                "gaps": [{"reason": "binary", "files": u32::MAX, "hunks": u32::MAX}],
+            },
             "run": {
                 "run_id": run, "status": "completed", "created_at": at, "updated_at": at, "source": "cli",
                 "scope": "worktree", "reviewer": "builtin", "superseded_by": own, "epoch": u64::MAX,

@@ -233,6 +233,10 @@ fn learned_patterns_travel_only_where_both_say_so() {
     for machine in [&ada, &bob] {
         machine.settings("[team]\npatterns = true\n");
     }
+    let says_so = |machine: &TestEnvironment| {
+        run(machine, &["team"], DONE).contains("Learned patterns of all your repositories, too")
+    };
+    assert!(says_so(&ada) && !says_so(&cleo));
     let check = |check: &str| {
         let lines: String = (0..6).map(|line| format!("    step_{line}(item)\n")).collect();
         format!("def f(item):\n{lines}    if item {check} None:\n        return 0\n{lines}")
@@ -255,7 +259,9 @@ fn learned_patterns_travel_only_where_both_say_so() {
     sync(&cleo);
     assert_eq!((learned(&bob), learned(&cleo)), (learned(&ada), 0));
     let text = "SELECT string_agg(convert_from(content, 'UTF8'), '') FROM revdeck.segments";
-    assert!(!database.sql(text).contains("step_"), "names of the code left");
+    let sent = database.sql(text);
+    assert!(!sent.contains("step_"), "names of the code left");
+    assert!(sent.contains("T00:00:00Z\",\"language\":\"python\""), "the day is missing: {sent}");
 }
 
 fn follow(machine: &TestEnvironment) -> Child {
@@ -293,4 +299,20 @@ fn news_come_by_themselves() {
     error: only a team with a database tells news: a git remote must be asked
       hint: `revdeck sync` exchanges records now; `revdeck team join postgres://...` takes a database
     ");
+}
+
+#[test]
+fn whoever_follows_says_that_the_database_is_away_until_it_is_back() {
+    let Some(database) = database() else { return };
+    let ada = member(&database, "Ada");
+    let mut follower = follow(&ada);
+    let team = || ada.json(&["team", "--format", "json"], DONE);
+    wait_for("the first exchange", || team()["synced_at"].is_string().then_some(()));
+    database.go_away();
+    let failure = wait_for("the failure", || team()["failure"].as_str().map(str::to_owned));
+    assert!(failure.starts_with("no connection to postgres://"), "{failure}");
+    database.refuse_connections(false);
+    wait_for("the next exchange", || team()["failure"].is_null().then_some(()));
+    drop(follower.stdin.take());
+    assert!(follower.wait().expect("an end").success());
 }

@@ -200,6 +200,14 @@ impl TestDatabase {
         self.server.sql("postgres", &format!("ALTER DATABASE {} ALLOW_CONNECTIONS {}", self.name, !refuse));
     }
 
+    /// Lets nobody in, and ends all connections to the database.
+    pub fn go_away(&self) {
+        self.refuse_connections(true);
+        let of_database = format!("datname = '{}'", self.name);
+        let sql = format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE {of_database}");
+        self.server.sql("postgres", &sql);
+    }
+
     /// Ends all connections of others to the database.
     pub fn cut_connections(&self) {
         self.sql(

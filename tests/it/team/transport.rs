@@ -175,10 +175,14 @@ fn a_signed_log_names_its_signer_and_an_unknown_key_is_named_so() {
     let key = std::fs::read_to_string(key).expect("a key");
     std::fs::write(&trusted, format!("ada@example.org {key}")).expect("written");
     bob.git(&["config", "gpg.ssh.allowedSignersFile", trusted.to_str().expect("text")]);
+    assert_eq!(signed(&bob), "signed by ada@example.org", "before the next exchange");
     run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     sync(&ada);
     sync(&bob);
     assert_eq!(signed(&bob), "signed by ada@example.org");
+    // Bob does not trust it any more.
+    bob.git(&["config", "gpg.ssh.allowedSignersFile", "/dev/null"]);
+    assert_eq!(signed(&bob), "signed by an unknown key");
     // A key that cannot sign stops the exchange, and nothing is lost.
     executable(ada.home().join("broken"), "#!/bin/sh\nexit 1\n");
     ada.git(&["config", "gpg.ssh.program", ada.home().join("broken").to_str().expect("text")]);
