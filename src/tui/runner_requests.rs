@@ -309,3 +309,18 @@ fn describe_request(requested: &RequestOutcome) -> String {
         policy::ReviewAction::Skip => reason.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::FixError;
+
+    #[test]
+    fn the_next_step_without_a_fixer_names_a_setting_and_no_flag() {
+        assert_eq!(
+            describe_runner_error(FixError::NothingExact(1).into()),
+            "no exact suggestion comes with the finding; name a reviewer that can make a fix: `resolve.reviewer` in your \
+             settings"
+        );
+    }
+}
