@@ -189,7 +189,7 @@ pub struct FindingRow<'a> {
     pub title: &'a str,
     /// Function around the finding; empty if it is not known, or if the title names it.
     pub symbol: &'a str,
-    /// True when the reviewers of a panel contradict each other in the latest report.
+    /// True when the reviewers of a panel contradict each other in the latest report, and no second opinion has settled that.
     pub panel_disputed: bool,
 }
 
