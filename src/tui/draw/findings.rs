@@ -2,7 +2,6 @@
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FindingListLine, Pane};
 use super::super::filter;
@@ -13,7 +12,7 @@ use super::super::pages::priority_label;
 use super::super::short_title::{ShortTitle, shorten_finding};
 use super::super::theme::Role;
 use super::frame;
-use super::painter::{Painter, to_shown_text};
+use super::painter::{Painter, measure_shown};
 use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, text};
 use crate::store::FindingRow;
@@ -86,11 +85,7 @@ impl FindingColumns {
     fn measure(app: &App, body: Rect, visible: &[VisibleLine<'_>]) -> Self {
         let list = &app.finding_list;
         let grouping = list.arrangement.grouping;
-        let wide = |text: &str| {
-            let text = to_shown_text(app, text);
-            let width = if text.is_ascii() { text.len() } else { text.width() };
-            u16::try_from(width).unwrap_or(u16::MAX / 4).min(u16::MAX / 4)
-        };
+        let wide = |text: &str| measure_shown(app, text);
         let has_problem = has_problem_column(list.row_height, body.width);
         // Longest place, symbol, problem beside a symbol, and text without a symbol.
         let (mut place, mut symbol, mut problem, mut whole) = (0, 0, 0, 0);

@@ -25,6 +25,15 @@ pub fn to_shown_text<'t>(app: &App, text: &'t str) -> Cow<'t, str> {
     }
 }
 
+/// Returns the width of a text as [`Painter::draw_text`] draws it, in columns; at most a quarter of [`u16::MAX`], so that widths
+/// can be added.
+pub fn measure_shown(app: &App, text: &str) -> u16 {
+    const MAX_WIDTH: u16 = u16::MAX / 4;
+    let text = to_shown_text(app, text);
+    let width = if text.is_ascii() { text.len() } else { text.width() };
+    u16::try_from(width).unwrap_or(MAX_WIDTH).min(MAX_WIDTH)
+}
+
 /// Buffer with the state that drawing needs.
 pub struct Painter<'a> {
     pub app: &'a App,
