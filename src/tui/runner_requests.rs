@@ -142,7 +142,7 @@ pub(super) fn serve_runner_requests(
             RunnerRequest::StopQuestion(finding) => match services.asker().stop_question(&finding) {
                 // Its result comes like that of any question.
                 Ok(_) => continue,
-                Err(error) => AppMessage::StoreTrouble(error.to_string()),
+                Err(error) => AppMessage::Watched(Err(format!("not stopped: {error}"))),
             },
             RunnerRequest::Ask { finding, reviewer, question } => {
                 let asked = ask(services, &finding, &reviewer, &question, messages);
