@@ -16,7 +16,7 @@ use crate::config::RequiredAssets;
 use crate::domain::text;
 use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
 use crate::masking::Mask;
-use crate::runner::{FixRequest, Services};
+use crate::runner::{FixError, FixRequest, RunnerError, Services};
 
 /// Interval between two checks for a finished fix.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -108,7 +108,7 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
         }
     }
     let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: invocation.actor()?.source() };
-    let mut fix = services.fixer().request_fix(&request)?;
+    let mut fix = services.fixer().request_fix(&request).map_err(describe_refusal)?;
     if arguments.wait {
         fix = wait_for_fix(&services, fix)?;
     }
@@ -131,6 +131,16 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
         }
     }
     Ok(if fix.status == FixStatus::Failed { CliExitCode::Incomplete } else { CliExitCode::Done })
+}
+
+/// Describes why no fix is made. The command line can name a fixer without the settings.
+fn describe_refusal(error: RunnerError) -> CliError {
+    let lacks_fixer = matches!(error, RunnerError::Fix(FixError::NothingExact(_)));
+    let mut error = CliError::from(error);
+    if let Some(hint) = error.hint.as_mut().filter(|_| lacks_fixer) {
+        hint.push_str(", or --reviewer NAME");
+    }
+    error
 }
 
 /// Blocks until the fix is offered or has failed.

@@ -45,6 +45,13 @@ word_enum!(
     }
 );
 
+impl Opinion {
+    /// Returns true if the reviewer could tell.
+    pub fn is_verdict(self) -> bool {
+        matches!(self, Self::Real | Self::False)
+    }
+}
+
 /// Size of the next request, in tokens of the model's encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

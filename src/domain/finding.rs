@@ -290,6 +290,11 @@ impl Finding {
         super::LineRange::new(self.line_start, self.line_end)
     }
 
+    /// Returns true if the reviewers of a panel contradict each other, and no second opinion has settled that.
+    pub fn is_disputed(&self) -> bool {
+        !self.disputed.is_empty() && !self.steps.iter().any(FindingStep::is_verdict)
+    }
+
     /// Returns true if no reviewer reported the problem: revdeck's own search for secrets found it in the reviewer's run.
     pub fn is_from_secret_scan(&self) -> bool {
         self.steps.contains(&FindingStep::Scanned)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::text::format_limit_dollars;
-use super::{Finding, FindingId, FindingStep, Priority, RunId, UncountedCost, is_default};
+use super::{Finding, FindingId, Priority, RunId, UncountedCost, is_default};
 
 word_enum!(
     /// Decision of the policy about a request, without the run that it is about.
@@ -96,8 +96,7 @@ impl PanelOpinion {
 
     /// Returns true if the reviewer is asked about a finding. A dispute is settled by a second opinion that can tell.
     pub fn concerns(&self, finding: &Finding) -> bool {
-        let is_disputed = !finding.disputed.is_empty() && !finding.steps.iter().any(FindingStep::is_verdict);
-        self.priorities.contains(&finding.priority) || (self.disputed && is_disputed)
+        self.priorities.contains(&finding.priority) || (self.disputed && finding.is_disputed())
     }
 
     /// Returns true for a finding that only this reviewer reports, as a member of the panel or as a member's fallback: its

@@ -278,7 +278,7 @@ impl FindingStep {
 impl FindingStep {
     /// Returns true for a second opinion that settles a dispute: its reviewer can tell.
     pub fn is_verdict(&self) -> bool {
-        matches!(self, Self::Ruled { opinion: Opinion::Real | Opinion::False, .. })
+        matches!(self, Self::Ruled { opinion, .. } if opinion.is_verdict())
     }
 
     /// Says in a few words what a second opinion is: `opus finds it real`; `None` for another step.

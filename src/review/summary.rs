@@ -76,7 +76,7 @@ pub fn summarize_panel(outcome: &mut ReviewOutcome) {
     if agreed > 0 {
         summary.push_str(&format!("; {agreed} by several reviewers"));
     }
-    let disputed = count(&|finding| !finding.disputed.is_empty());
+    let disputed = count(&Finding::is_disputed);
     if disputed > 0 {
         summary.push_str(&format!("; {disputed} disputed"));
     }

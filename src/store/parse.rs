@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::tables::{FINDING_ID_BYTES, PackedDecision, PackedStatus};
 use super::view::RunRow;
 use crate::domain::{
-    Actor, DismissalReason, FindingCounts, FindingDecision, FindingId, FindingStatus, Kind, Priority, RequestDecision,
-    RunId, RunStatus, Severity, Time, Usage,
+    Actor, DismissalReason, FindingCounts, FindingDecision, FindingId, FindingStatus, Kind, Opinion, Priority,
+    RequestDecision, RunId, RunStatus, Severity, Time, Usage,
 };
 
 /// Coverage counts of a run.
@@ -194,6 +194,9 @@ pub(super) struct FindingLine<'a> {
     /// True if the reviewers of a panel contradict each other about it.
     #[serde(default, deserialize_with = "has_entries")]
     pub(super) disputed: bool,
+    /// True if a second opinion has settled that.
+    #[serde(rename = "steps", default, deserialize_with = "has_verdict")]
+    pub(super) settled: bool,
     /// Function around the finding; empty in records of older versions.
     #[serde(borrow, default)]
     pub(super) symbol: Cow<'a, str>,
@@ -204,7 +207,25 @@ fn has_entries<'de, D: Deserializer<'de>>(list: D) -> Result<bool, D::Error> {
     Vec::<IgnoredAny>::deserialize(list).map(|entries| !entries.is_empty())
 }
 
+/// Returns true if one of a finding's steps is a second opinion that can tell. A step that this version cannot read is none.
+fn has_verdict<'de, D: Deserializer<'de>>(steps: D) -> Result<bool, D::Error> {
+    /// Opinion of [`crate::domain::FindingStep::Ruled`]; other steps have none.
+    #[derive(Deserialize)]
+    struct StepLine<'a> {
+        #[serde(borrow, default)]
+        opinion: Cow<'a, str>,
+    }
+    let steps = Vec::<&'de RawValue>::deserialize(steps)?;
+    let opinions = steps.iter().filter_map(|step| serde_json::from_str::<StepLine<'_>>(step.get()).ok());
+    Ok(opinions.filter_map(|step| step.opinion.parse::<Opinion>().ok()).any(Opinion::is_verdict))
+}
+
 impl FindingLine<'_> {
+    /// Returns true if the reviewers of a panel contradict each other, and no second opinion has settled that.
+    pub(super) fn is_disputed(&self) -> bool {
+        self.disputed && !self.settled
+    }
+
     pub(super) fn into_owned(self) -> FindingLine<'static> {
         FindingLine {
             finding_id: self.finding_id.into_owned().into(),
@@ -221,6 +242,7 @@ impl FindingLine<'_> {
                 line_start: self.line_start,
                 line_end: self.line_end,
                 disputed: self.disputed,
+                settled: self.settled,
                 symbol: Cow::Borrowed(""),
             }
         }

@@ -433,7 +433,7 @@ impl StoreTables {
             id: text.replace(old.map_or(TextSpan::default(), |old| old.id), &line.finding_id),
             status: old.map_or(status.status, |old| old.status),
             priority: line.priority as u8,
-            severity: PackedFinding::pack_severity(line.severity, line.disputed),
+            severity: PackedFinding::pack_severity(line.severity, line.is_disputed()),
             kind: line.kind as u8,
             first_run: old.map_or(run, |old| old.first_run.min(run)),
             last_run: run,
@@ -640,6 +640,7 @@ impl StoreTables {
             line_start: row.line_start,
             line_end: row.line_end,
             disputed: row.panel_disputed,
+            settled: false,
             symbol: row.symbol.into(),
         };
         let status = PackedStatus { status: row.status as u8, ..PackedStatus::OPEN };

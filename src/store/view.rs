@@ -189,7 +189,7 @@ pub struct FindingRow<'a> {
     pub title: &'a str,
     /// Function around the finding; empty if it is not known, or if the title names it.
     pub symbol: &'a str,
-    /// True when the reviewers of a panel contradict each other in the latest report.
+    /// True when the reviewers of a panel contradict each other in the latest report, and no second opinion has settled that.
     pub panel_disputed: bool,
 }
 
@@ -286,12 +286,13 @@ impl StoreView {
     }
 
     /// Returns a fingerprint of the paths of all undecided findings and of the runs that last reported them, in any order:
-    /// views with equal ones have, but for chance, the same. The first call reads all findings, the next ones none.
+    /// views with equal ones have, but for chance, the same. The first call reads the status of each finding, the next ones
+    /// read nothing.
     pub fn undecided_files(&self) -> u64 {
         *self.undecided_files.get_or_init(|| {
-            let rows = (0..self.finding_count()).map(|index| self.finding(index));
-            let undecided = rows.filter(|row| row.status.is_undecided());
-            undecided.fold(0, |sum: u64, row| {
+            let undecided = (0..self.finding_count()).filter(|index| self.finding_status(*index).is_undecided());
+            undecided.fold(0, |sum: u64, index| {
+                let row = self.finding(index);
                 let mut hasher = DefaultHasher::new();
                 (row.path, row.last_run).hash(&mut hasher);
                 sum.wrapping_add(hasher.finish())

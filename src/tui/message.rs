@@ -198,7 +198,8 @@ pub enum AppMessage {
     ProgramEnded(Result<String, String>),
     /// State of the watcher and of the snooze.
     Watch(WatchState),
-    /// Result of starting or stopping the watcher, of a snooze, or of starting an exchange with the team.
+    /// Result of starting or stopping the watcher, of a snooze, or of starting an exchange with the team; or why a question was not
+    /// stopped.
     Watched(Result<String, String>),
     /// Result of writing the theme into the settings.
     ThemeKept(Result<String, String>),

@@ -2,7 +2,7 @@
 
 use super::event_source::MessageSender;
 use super::message::AppMessage;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Lines of `questions.ndjson` that the cockpit knows.
 pub struct NewAnswers {
@@ -17,18 +17,17 @@ impl NewAnswers {
     }
 
     /// Sends the lines that are new. Returns false if the receiver is gone.
-    pub fn send_new(&mut self, store: &Store, messages: &MessageSender) -> bool {
+    ///
+    /// # Errors
+    /// Returns an error when the lines cannot be read.
+    pub fn send_new(&mut self, store: &Store, messages: &MessageSender) -> Result<bool, StoreError> {
         let bytes = store.questions_bytes();
         if bytes == self.bytes {
-            return true;
+            return Ok(true);
         }
-        match store.question_log() {
-            Ok(mut log) => {
-                let new = log.split_off(self.lines.min(log.len()));
-                *self = Self { bytes, lines: log.len() + new.len() };
-                messages.send(AppMessage::QuestionsAnswered(new)).is_ok()
-            }
-            Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-        }
+        let mut log = store.question_log()?;
+        let new = log.split_off(self.lines.min(log.len()));
+        *self = Self { bytes, lines: log.len() + new.len() };
+        Ok(messages.send(AppMessage::QuestionsAnswered(new)).is_ok())
     }
 }

@@ -142,7 +142,7 @@ pub(super) fn serve_runner_requests(
             RunnerRequest::StopQuestion(finding) => match services.asker().stop_question(&finding) {
                 // Its result comes like that of any question.
                 Ok(_) => continue,
-                Err(error) => AppMessage::StoreTrouble(error.to_string()),
+                Err(error) => AppMessage::Watched(Err(format!("not stopped: {error}"))),
             },
             RunnerRequest::Ask { finding, reviewer, question } => {
                 let asked = ask(services, &finding, &reviewer, &question, messages);
@@ -307,5 +307,20 @@ fn describe_request(requested: &RequestOutcome) -> String {
         policy::ReviewAction::Reuse { run } => format!("{change} has been reviewed already: {}", without_id(run)),
         policy::ReviewAction::Resume { from } => format!("reviewing {change}: {}", without_id(from)),
         policy::ReviewAction::Skip => reason.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::FixError;
+
+    #[test]
+    fn the_next_step_without_a_fixer_names_a_setting_and_no_flag() {
+        assert_eq!(
+            describe_runner_error(FixError::NothingExact(1).into()),
+            "no exact suggestion comes with the finding; name a reviewer that can make a fix: `resolve.reviewer` in your \
+             settings"
+        );
     }
 }

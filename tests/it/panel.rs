@@ -402,6 +402,9 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     let shown = panel.place.revdeck(&["show", injection.finding_id.as_str()]);
     assert!(shown.contains("settled: the priorities go from p0 to p3; dear finds it real"), "{shown}");
     assert!(!shown.contains("disputed"), "{shown}");
+    let view = panel.place.store().view().expect("a view");
+    let row = view.finding(view.finding_index(injection.finding_id.as_str()).expect("listed"));
+    assert!(!row.panel_disputed && !run.outcome.summary.contains("disputed"), "{}", run.outcome.summary);
     assert_eq!((injection.priority as u8, injection.voices.len()), (0, 2));
     assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
     // Its cost counts for the judge, who has reported nothing.

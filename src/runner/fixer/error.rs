@@ -50,8 +50,7 @@ impl FixError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NothingExact(_) => {
-                "name a reviewer that can make a fix: `resolve.reviewer` in your settings, or --reviewer NAME"
-                    .to_owned()
+                "name a reviewer that can make a fix: `resolve.reviewer` in your settings".to_owned()
             }
             Self::Decided { id, .. } => format!("`revdeck triage {id} open` opens it again"),
             Self::Unknown { .. } => "`revdeck fixes` lists them".to_owned(),

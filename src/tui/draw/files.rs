@@ -119,7 +119,7 @@ fn draw_folder(painter: &mut Painter<'_>, folder: &FileFolder, line: Rect) {
     let mut end = right;
     if folder.counts != [0; 4] {
         end -= COUNTS_COLUMNS;
-        runs::draw_counts(painter, end, y, folder.counts, RunStatus::Completed);
+        runs::draw_counts(painter, end, y, folder.counts);
     }
     if folder.viewed > 0 && end > x + 24 {
         let text = format!("{} {}/{}", painter.app.display.glyphs.done, folder.viewed, folder.files);
@@ -146,7 +146,7 @@ fn draw_file(painter: &mut Painter<'_>, file: &FileListRow, (name, depth): (&str
     let mut right = x + width;
     if !none {
         right -= COUNTS_COLUMNS;
-        runs::draw_counts(painter, right, y, file.counts, RunStatus::Completed);
+        runs::draw_counts(painter, right, y, file.counts);
     } else if !word.is_empty() {
         let used = painter.draw_text_right(x, y, width, word, Role::Faint);
         right -= used + 1;

@@ -2,18 +2,17 @@
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FindingListLine, Pane};
 use super::super::filter;
 use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
 use super::super::layout::PaneArea;
-use super::super::pages::{count_digits, priority_label};
+use super::super::pages::priority_label;
 use super::super::short_title::{ShortTitle, shorten_finding};
 use super::super::theme::Role;
 use super::frame;
-use super::painter::Painter;
+use super::painter::{Painter, measure_shown};
 use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, text};
 use crate::store::FindingRow;
@@ -86,17 +85,13 @@ impl FindingColumns {
     fn measure(app: &App, body: Rect, visible: &[VisibleLine<'_>]) -> Self {
         let list = &app.finding_list;
         let grouping = list.arrangement.grouping;
-        let wide = |text: &str| {
-            let width = if text.is_ascii() { text.len() } else { text.width() };
-            u16::try_from(width).unwrap_or(u16::MAX / 4).min(u16::MAX / 4)
-        };
+        let wide = |text: &str| measure_shown(app, text);
         let has_problem = has_problem_column(list.row_height, body.width);
         // Longest place, symbol, problem beside a symbol, and text without a symbol.
         let (mut place, mut symbol, mut problem, mut whole) = (0, 0, 0, 0);
         for visible in visible {
             let VisibleLine::Finding { line: 0, finding, short, .. } = visible else { continue };
-            let path = if grouping == FindingGrouping::File { 0 } else { wide(finding.path) };
-            place = place.max(path + 1 + count_digits(finding.line_start) as u16 + GAP);
+            place = place.max(wide(&describe_place(finding, grouping)) + GAP);
             if has_problem && has_own_symbol(short) {
                 symbol = symbol.max(wide(short.symbol) + GAP);
                 problem = problem.max(wide(&short.problem));

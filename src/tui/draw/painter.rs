@@ -15,6 +15,25 @@ use super::super::theme::Role;
 use crate::domain::text;
 use crate::masking::mask_shown_name;
 
+/// Returns a text as [`Painter::draw_text`] draws it, to measure or cut it first: one safe line, whose keys are masked unless
+/// the user wants to see the secrets of the page.
+pub fn to_shown_text<'t>(app: &App, text: &'t str) -> Cow<'t, str> {
+    let masked: Cow<'t, str> = if app.detail.revealed.is_some() { text.into() } else { mask_shown_name(text) };
+    match masked {
+        Cow::Borrowed(text) => text::sanitize_line(text),
+        Cow::Owned(masked) => text::sanitize_line(&masked).into_owned().into(),
+    }
+}
+
+/// Returns the width of a text as [`Painter::draw_text`] draws it, in columns; at most a quarter of [`u16::MAX`], so that widths
+/// can be added.
+pub fn measure_shown(app: &App, text: &str) -> u16 {
+    const MAX_WIDTH: u16 = u16::MAX / 4;
+    let text = to_shown_text(app, text);
+    let width = if text.is_ascii() { text.len() } else { text.width() };
+    u16::try_from(width).unwrap_or(MAX_WIDTH).min(MAX_WIDTH)
+}
+
 /// Buffer with the state that drawing needs.
 pub struct Painter<'a> {
     pub app: &'a App,
@@ -57,12 +76,7 @@ impl<'a> Painter<'a> {
     /// Draws at most `width` columns of a text with masked keys; a cut end shows an ellipsis. Returns the number of columns
     /// used. Names reach the screen as the store and git have them, so this is the one place that no list can forget.
     pub fn draw_text(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        self.draw_styled_text(x, y, width, &self.mask(text), self.style(role))
-    }
-
-    /// Masks the keys in a name, unless the user wants to see the secrets of the page.
-    fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.app.detail.revealed.is_some() { text.into() } else { mask_shown_name(text) }
+        self.draw_styled_text(x, y, width, &to_shown_text(self.app, text), self.style(role))
     }
 
     /// Draws a text like [`Painter::draw_text`], without masking: for code, whose secrets are found in the whole file.
@@ -84,8 +98,7 @@ impl<'a> Painter<'a> {
 
     /// Draws a text like [`Painter::draw_text`], but cuts its beginning: for paths, whose end is more informative.
     pub fn draw_text_end(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        let masked = self.mask(text);
-        let clean = text::sanitize_line(&masked);
+        let clean = to_shown_text(self.app, text);
         let room = usize::from(width);
         if clean.width() <= room {
             return self.draw_text(x, y, width, &clean, role);
@@ -102,9 +115,9 @@ impl<'a> Painter<'a> {
 
     /// Draws a text at the right edge of a field. Returns the number of columns used.
     pub fn draw_text_right(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        let masked = self.mask(text);
-        let used = (masked.width() as u16).min(width);
-        self.draw_styled_text(x + width - used, y, used, &masked, self.style(role));
+        let clean = to_shown_text(self.app, text);
+        let used = (clean.width() as u16).min(width);
+        self.draw_styled_text(x + width - used, y, used, &clean, self.style(role));
         used
     }
 

@@ -16,7 +16,7 @@ use super::super::panel_runs::describe_origin;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
 use super::header::{collect_counts, describe_engine};
-use super::painter::Painter;
+use super::painter::{Painter, to_shown_text};
 use super::{findings, frame, hints, runs};
 use crate::config::RunOrder;
 use crate::domain::text::format_count;
@@ -252,7 +252,7 @@ fn describe_finding(app: &App, at: usize, index: usize) -> String {
     let finding = app.store.view.finding(index);
     let marked = if app.is_marked(at, finding.id) { "marked, " } else { "" };
     let longest = usize::from(app.display.columns / 2);
-    let path = shorten_middle(finding.path, longest, app.display.glyphs.ellipsis);
+    let path = shorten_middle(&to_shown_text(app, finding.path), longest, app.display.glyphs.ellipsis);
     let around = if finding.symbol.is_empty() { String::new() } else { format!(" in {}", finding.symbol) };
     format!(
         "{marked}{} {}{}, {}, {} line {}{around}: {}",

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, Pane, RunEntry, RunListLine};
 use super::super::layout::PaneArea;
@@ -12,7 +11,7 @@ use super::super::pages::format_dollars;
 use super::super::panel_runs::{describe_origin, describe_total, is_paid_by_panel};
 use super::super::theme::Role;
 use super::frame;
-use super::painter::Painter;
+use super::painter::{Painter, measure_shown};
 use crate::config::RunOrder;
 use crate::domain::{Panel, Priority, RequestDecision, RunStatus, text};
 use crate::policy::Freshness;
@@ -46,7 +45,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         RunListLine::Fold(_) | RunListLine::Branch(_) => None,
     };
     let rows: Vec<Option<VisibleRun<'_>>> = lines.iter().map(visible).collect();
-    let columns = RunColumns::measure(rows.iter().flatten(), body.width);
+    let columns = RunColumns::measure(app, rows.iter().flatten(), body.width);
     for ((line, row), y) in lines.iter().zip(&rows).zip(body.y..) {
         let area = Rect::new(body.x, y, body.width, 1);
         match (line, row) {
@@ -194,10 +193,10 @@ struct RunColumns {
 }
 
 impl RunColumns {
-    fn measure<'a>(rows: impl Iterator<Item = &'a VisibleRun<'a>>, width: u16) -> Self {
+    fn measure<'a>(app: &App, rows: impl Iterator<Item = &'a VisibleRun<'a>>, width: u16) -> Self {
         let mut columns = Self { label: 0, cost: 0, age: 0, reviewer: 0 };
         for row in rows {
-            let wide = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
+            let wide = |text: &str| measure_shown(app, text);
             columns.label = columns.label.max(wide(&row.label) + if row.entry.nested { 2 } else { 0 });
             columns.cost = columns.cost.max(wide(&row.cost));
             columns.age = columns.age.max(wide(&row.age));
@@ -283,7 +282,7 @@ fn draw_facts(painter: &mut Painter<'_>, facts: &[(String, Role)], line: Rect) {
     let facts: Vec<(u16, &str, Role)> = facts
         .iter()
         .filter(|(fact, _)| !fact.is_empty())
-        .map(|(fact, role)| (u16::try_from(fact.width()).unwrap_or(u16::MAX), fact.as_str(), *role))
+        .map(|(fact, role)| (measure_shown(painter.app, fact), fact.as_str(), *role))
         .collect();
     let mut x = line.x;
     for (at, (width, fact, role)) in facts.iter().enumerate() {
@@ -347,14 +346,12 @@ fn take_column(rest: &mut Rect, width: u16, least: u16) -> Option<u16> {
 }
 
 /// Draws findings by priority, four columns each.
-pub fn draw_counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], status: RunStatus) {
+pub fn draw_counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4]) {
     for priority in Priority::ALL {
         let n = counts[priority.index()];
         let x = x + priority.index() as u16 * 4;
         if n == 0 {
-            if status == RunStatus::Completed || counts != [0; 4] {
-                painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, Role::Faint);
-            }
+            painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, Role::Faint);
         } else {
             let text = if n > 999 { format!("{}k", n / 1000) } else { n.to_string() };
             painter.draw_text_right(x, y, 4, &text, Role::from_priority(priority));

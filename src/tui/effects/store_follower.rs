@@ -17,7 +17,7 @@ use crate::domain::RunId;
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::runner::{FreshnessFacts, SnoozedFindings, WatchState};
-use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
+use crate::store::{Store, StoreChange, StoreError, StoreView, TeamStatus, WatcherStatus};
 
 /// Time after which the locks of working runs are read again although the store has not changed: a killed worker
 /// changes no file. Short for a person who waits for a run, and a few system calls each time.
@@ -41,29 +41,16 @@ pub(super) fn follow_store(
     if let Some(repo) = repo {
         tail.watch_file(&repo.git_dir().join("logs").join("HEAD"));
     }
-    let mut known: Option<Arc<StoreView>> = None;
-    let mut facts = FreshnessFacts::default();
-    let (mut fixes, mut delivered) = (0, store.delivered_bytes());
+    let (mut sent, mut delivered) = (SentParts::new(store), store.delivered_bytes());
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
-    let (mut decided, mut questions) = ((0, 0), NewAnswers::new(store));
-    let mut snoozed = SnoozedFindings::default();
-    let mut team = None;
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
             presence.look();
-            if !read_view((repo, store), written, messages, (&mut known, &mut facts)) {
+            if !sent.send_changes((repo, store, zone), written, messages) {
                 return;
             }
-            working = known.as_deref().map_or_else(Vec::new, working_runs);
-            if !read_snoozed((repo, store), known.as_deref(), messages, &mut snoozed) {
-                return;
-            }
-            let is_heard = read_fixes(store, messages, &mut fixes) && questions.send_new(store, messages);
-            let is_heard = is_heard && send_changed(store.team_status(), &mut team, messages, AppMessage::Team);
-            if !is_heard || !count_decisions(store, zone, messages, &mut decided) {
-                return;
-            }
+            working = sent.view.as_deref().map_or_else(Vec::new, working_runs);
         }
         // A change of the store hides a delivery that comes with it.
         let deliveries = store.delivered_bytes();
@@ -90,8 +77,8 @@ pub(super) fn follow_store(
             if let Some(change) = tail.wait_at_most(LOCK_CHECK_INTERVAL) {
                 break change;
             }
-            if facts.refresh_locks(store) {
-                if messages.send(AppMessage::Freshness(Arc::new(facts.clone()))).is_err() {
+            if sent.facts.refresh_locks(store) {
+                if messages.send(AppMessage::Freshness(Arc::new(sent.facts.clone()))).is_err() {
                     return;
                 }
                 // A dead worker has no heartbeat either.
@@ -104,42 +91,97 @@ pub(super) fn follow_store(
     }
 }
 
+/// Parts of the store as they were sent last.
+struct SentParts {
+    view: Option<Arc<StoreView>>,
+    facts: FreshnessFacts,
+    snoozed: SnoozedFindings,
+    /// Length of `fixes.ndjson` in bytes.
+    fixes: u64,
+    questions: NewAnswers,
+    team: Option<TeamStatus>,
+    /// Beginning of the day in milliseconds since 1970, and the number of findings that the user has decided since.
+    decided: (i64, usize),
+    /// A part could not be read. The cockpit says so until it gets the next view.
+    is_troubled: bool,
+}
+
+impl SentParts {
+    fn new(store: &Store) -> Self {
+        Self {
+            view: None,
+            facts: FreshnessFacts::default(),
+            snoozed: SnoozedFindings::default(),
+            fixes: 0,
+            questions: NewAnswers::new(store),
+            team: None,
+            decided: (0, 0),
+            is_troubled: false,
+        }
+    }
+
+    /// Sends the parts that have changed, and why a part cannot be read. Returns false if the receiver is gone.
+    fn send_changes(
+        &mut self,
+        (repo, store, zone): (Option<&Repo>, &Store, &TimeZone),
+        written: &AtomicU64,
+        messages: &MessageSender,
+    ) -> bool {
+        let results = [
+            self.read_view((repo, store), written, messages),
+            read_snoozed((repo, store), self.view.as_deref(), messages, &mut self.snoozed),
+            read_fixes(store, messages, &mut self.fixes),
+            self.questions.send_new(store, messages),
+            send_changed(store.team_status(), &mut self.team, messages, AppMessage::Team),
+        ];
+        let mut trouble = None;
+        for result in results {
+            match result {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => trouble = Some(error.to_string()),
+            }
+        }
+        self.is_troubled = trouble.is_some();
+        let is_heard = trouble.is_none_or(|trouble| messages.send(AppMessage::StoreTrouble(trouble)).is_ok());
+        is_heard && count_decisions(store, zone, messages, &mut self.decided)
+    }
+
+    /// Reads the changes of the store and sends the new view, after the facts about the freshness of its runs. After a trouble it
+    /// sends a view that has not changed, too, so that the message goes away. Returns false if the receiver is gone.
+    fn read_view(
+        &mut self,
+        (repo, store): (Option<&Repo>, &Store),
+        written: &AtomicU64,
+        messages: &MessageSender,
+    ) -> Result<bool, StoreError> {
+        let before = written.load(Ordering::Acquire);
+        let view = match &self.view {
+            None => store.view(),
+            Some(view) => store.refresh_view(view),
+        }?;
+        if let Some(repo) = repo {
+            let now = FreshnessFacts::read(repo, store, &view);
+            if now != self.facts {
+                self.facts.clone_from(&now);
+                if messages.send(AppMessage::Freshness(Arc::new(now))).is_err() {
+                    return Ok(false);
+                }
+            }
+        }
+        let is_known = self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view));
+        if is_known && !self.is_troubled {
+            return Ok(true);
+        }
+        self.view = Some(Arc::clone(&view));
+        Ok(messages.send(AppMessage::StoreRead { view, written: before }).is_ok())
+    }
+}
+
 /// Returns the runs whose records have a working status.
 fn working_runs(view: &StoreView) -> Vec<RunId> {
     let rows = (0..view.run_count()).map(|index| view.run(index));
     rows.filter(|run| run.status.is_working()).filter_map(|run| run.id.parse().ok()).collect()
-}
-
-/// Reads the changes of the store and sends the new view, after the facts about the freshness of its runs. Returns
-/// false if the receiver is gone.
-fn read_view(
-    (repo, store): (Option<&Repo>, &Store),
-    written: &AtomicU64,
-    messages: &MessageSender,
-    (known, facts): (&mut Option<Arc<StoreView>>, &mut FreshnessFacts),
-) -> bool {
-    let before = written.load(Ordering::Acquire);
-    let read = match known.as_ref() {
-        None => store.view(),
-        Some(view) => store.refresh_view(view),
-    };
-    if let (Ok(view), Some(repo)) = (&read, repo) {
-        let now = FreshnessFacts::read(repo, store, view);
-        if now != *facts {
-            facts.clone_from(&now);
-            if messages.send(AppMessage::Freshness(Arc::new(now))).is_err() {
-                return false;
-            }
-        }
-    }
-    match read {
-        Ok(view) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) => true,
-        Ok(view) => {
-            *known = Some(Arc::clone(&view));
-            messages.send(AppMessage::StoreRead { view, written: before }).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
 }
 
 /// Sends which findings are snoozed if that has changed. Returns false if the receiver is gone.
@@ -148,43 +190,36 @@ fn read_snoozed(
     view: Option<&StoreView>,
     messages: &MessageSender,
     known: &mut SnoozedFindings,
-) -> bool {
-    let (Some(repo), Some(view)) = (repo, view) else { return true };
+) -> Result<bool, StoreError> {
+    let (Some(repo), Some(view)) = (repo, view) else { return Ok(true) };
     let read = SnoozedFindings::read(Some(repo), store, view, ClockAndIds::system().now());
     send_changed(read, known, messages, |snoozed| AppMessage::Snoozed(Arc::new(snoozed)))
 }
 
-/// Sends a part of the store if it differs from the known one, or the reason why it cannot be read. Returns false if the receiver
-/// is gone.
+/// Sends a part of the store if it differs from the known one. Returns false if the receiver is gone.
 fn send_changed<T: Clone + PartialEq>(
     read: Result<T, StoreError>,
     known: &mut T,
     messages: &MessageSender,
     to_message: impl FnOnce(T) -> AppMessage,
-) -> bool {
-    match read {
-        Ok(part) if part == *known => true,
-        Ok(part) => {
-            known.clone_from(&part);
-            messages.send(to_message(part)).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
+) -> Result<bool, StoreError> {
+    let part = read?;
+    if part == *known {
+        return Ok(true);
     }
+    known.clone_from(&part);
+    Ok(messages.send(to_message(part)).is_ok())
 }
 
 /// Sends the fixes if `fixes.ndjson` has changed. Returns false if the receiver is gone.
-fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool {
+fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> Result<bool, StoreError> {
     let length = store.fixes_bytes();
     if length == *known {
-        return true;
+        return Ok(true);
     }
-    match store.fixes() {
-        Ok(fixes) => {
-            *known = length;
-            messages.send(AppMessage::Fixes(Arc::new(FixIndex::new(fixes)))).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
+    let fixes = store.fixes()?;
+    *known = length;
+    Ok(messages.send(AppMessage::Fixes(Arc::new(FixIndex::new(fixes)))).is_ok())
 }
 
 /// Sends the number of findings that the user decided today if it has changed. Returns false if the receiver is gone.
@@ -229,5 +264,43 @@ impl WatchStateNotifier {
                 }
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::store::RepoInfo;
+    use crate::tui::event_source::EventSource;
+
+    #[test]
+    fn a_trouble_is_told_until_the_part_can_be_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let (mut sent, written) = (SentParts::new(&store), AtomicU64::new(0));
+        let mut next_messages = || {
+            assert!(sent.send_changes((None, &store, &TimeZone::UTC), &written, &messages));
+            let messages = std::iter::from_fn(|| events.try_next());
+            let names = messages.filter_map(|message| match message {
+                AppMessage::StoreRead { .. } => Some("view"),
+                AppMessage::StoreTrouble(_) => Some("trouble"),
+                _ => None,
+            });
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(next_messages(), ["view"]);
+        assert!(next_messages().is_empty(), "nothing has changed");
+        // A folder in the place of the file cannot be read as one.
+        let fixes = store.root().join("fixes.ndjson");
+        fs::create_dir_all(fixes.join("in the way")).expect("a folder");
+        assert_eq!(next_messages(), ["trouble"]);
+        assert_eq!(next_messages(), ["view", "trouble"]);
+        fs::remove_dir_all(&fixes).expect("removed");
+        assert_eq!(next_messages(), ["view"]);
+        assert!(next_messages().is_empty(), "the message is gone");
     }
 }

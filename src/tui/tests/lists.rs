@@ -510,6 +510,28 @@ fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
 }
 
 #[test]
+fn a_place_with_joined_emoji_is_whole_where_there_is_room() {
+    let (run, found) = (run_id(1), finding_id(1));
+    let mut builder = StoreViewBuilder::default();
+    let path = "src/👩\u{200d}👩\u{200d}👧\u{200d}👦/total.rs";
+    builder.run(run_row(&run)).finding(FindingRow { path, ..finding_row(&found, &run) });
+    let shown = screen(&showing(160, 48, complete(builder)));
+    let whole = "src/👩\u{fffd}👩\u{fffd}👧\u{fffd}👦/total.rs:48";
+    let is_whole = |row: &str| row.split('│').next().is_some_and(|list| list.contains(whole));
+    assert!(shown.lines().any(is_whole), "{shown}");
+}
+
+#[test]
+fn the_label_of_a_run_with_joined_emoji_is_whole() {
+    let run = run_id(1);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { scope: "branch", branch: "👩\u{200d}👩\u{200d}👧", ..run_row(&run) });
+    let shown = screen(&showing(160, 48, complete(builder)));
+    let is_whole = |row: &str| row.split('│').next().is_some_and(|list| list.contains("👩\u{fffd}👩\u{fffd}👧 "));
+    assert!(shown.lines().any(is_whole), "{shown}");
+}
+
+#[test]
 fn a_long_title_makes_room_for_what_is_new_and_no_fact_touches_another() {
     let run = run_id(1);
     let with_change = |columns: u16, new: usize| {

@@ -195,6 +195,18 @@ fn a_long_path_leaves_room_for_the_line_and_the_title() {
 }
 
 #[test]
+fn a_key_in_a_long_path_is_masked_before_the_path_is_shortened() {
+    let (run, found) = (run_id(1), finding_id(1));
+    let key = ["ghp", "_R7tY2pZ4kW6nB8vC1xD3fG5hJ9mQ0sL2aE4u"].concat();
+    let path = format!("src/{key}.rs");
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run)).finding(FindingRow { path: &path, ..finding_row(&found, &run) });
+    let app = make_plain(showing(60, 30, complete(builder)));
+    let shown = screen(&app);
+    assert!(shown.contains("secret:github_token") && !shown.contains(&key[20..]), "{shown}");
+}
+
+#[test]
 fn every_finding_is_on_a_page_with_its_group_and_a_click_selects_it() {
     let run = run_id(1);
     let mut builder = StoreViewBuilder::default();

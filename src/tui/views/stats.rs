@@ -322,10 +322,13 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
     let figures = FIGURE_COLUMNS.iter().sum::<usize>();
     let aligned = block + figures <= width;
     let has_own = reviewer_names.min(MIN_NAME_COLUMNS) + REVIEWER_COLUMNS.width() + figures <= width;
-    let (kind_names, reviewer_names) = match (aligned, has_own) {
-        (true, _) => (block, block - REVIEWER_COLUMNS.width()),
-        (false, true) => (kind_names, reviewer_names),
-        (false, false) => [kind_names.max(reviewer_names); 2].into(),
+    let (kind_names, reviewer_names) = if aligned {
+        (block, block - REVIEWER_COLUMNS.width())
+    } else if has_own {
+        (kind_names, reviewer_names)
+    } else {
+        let names = kind_names.max(reviewer_names);
+        (names, names)
     };
     let kinds: Vec<StatsTableRow<'_>> = metrics
         .by_kind

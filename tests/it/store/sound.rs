@@ -126,3 +126,30 @@ fn a_row_knows_whether_its_latest_report_is_disputed() {
     finish(&store, 2, &[1]);
     check(&store.view().expect("a view"), false, "reported again by one reviewer");
 }
+
+/// A second opinion that can tell settles the contradiction about a finding; another one leaves it open.
+#[test]
+fn a_row_is_not_disputed_after_a_verdict() {
+    use Opinion::{False, Real, Unsure};
+    let ruled = |opinion: Opinion| FindingStep::Ruled {
+        by: "opus".into(),
+        opinion,
+        reason: String::new(),
+        from: Priority::P1,
+        to: Priority::P1,
+    };
+    for (opinions, expected) in
+        [(vec![], true), (vec![Unsure], true), (vec![Real], false), (vec![False], false), (vec![Real, Unsure], false)]
+    {
+        let place = Place::new();
+        let store = place.store();
+        let dispute = Dispute::Priority { most: Priority::P0, least: Priority::P3 };
+        let steps = std::iter::once(FindingStep::Scanned).chain(opinions.iter().copied().map(ruled)).collect();
+        let disputed = Finding { disputed: vec![dispute], steps, ..finding(1, 1) };
+        create(&store, 1, RunStatus::Reviewing);
+        let event = RunEvent::Finding { finding: Box::new(disputed) };
+        store.open_journal(&run_id(1)).expect("a journal").append_all(at(1), &[event]).expect("appended");
+        let view = store.view().expect("a view");
+        assert_eq!(view.finding(0).panel_disputed, expected, "{opinions:?}");
+    }
+}
