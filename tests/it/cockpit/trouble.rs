@@ -54,11 +54,12 @@ fn a_decision_made_just_before_the_end_is_stored() {
     let mut cockpit = Cockpit::open(&test);
     wait_for_findings(&cockpit);
     // Another process writes, so that the decision has to wait.
-    let quit = |cockpit: &mut Cockpit| {
+    let locked = test.store().with_lock(|_| {
         cockpit.press("aq");
         cockpit.assert_restored();
-    };
-    test.store().with_lock(|_| Ok(quit(&mut cockpit))).expect("the lock");
+        Ok(())
+    });
+    locked.expect("the lock");
     assert_eq!(cockpit.end(), 0);
     let listed = test.json(&["findings", "--status", "addressed", "--format", "json"], DONE);
     assert_eq!(listed["findings"].as_array().map(Vec::len), Some(1), "{listed}");
