@@ -220,8 +220,8 @@ pub struct RequestOutcome {
     /// Record of the run that answers; for a skipped request, the skipped record.
     pub run: RunRecord,
     /// Undecided findings that a new review would have judged or raised: the reused result does not show that their places were
-    /// read, or holds its reports back because they are dismissed on its machine. A gate counts them: what is not reviewed is
-    /// not clean.
+    /// read, or holds its reports back because they were dismissed then or on its machine. A gate counts them: what is not
+    /// reviewed is not clean.
     pub unproven: Vec<FindingId>,
 }
 

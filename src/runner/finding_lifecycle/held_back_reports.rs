@@ -1,8 +1,8 @@
 //! Collects the reports that a review has held back. A place with such a report is not a place about which the review is silent.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport};
+use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport, SuppressionReason};
 use crate::runner::Services;
 use crate::store::StoreError;
 
@@ -37,9 +37,11 @@ impl HeldBackReports {
         !self.is_incomplete && self.elsewhere.is_empty()
     }
 
-    /// Returns the findings of other machines' reports.
-    pub(super) fn elsewhere_ids(&self) -> HashSet<&FindingId> {
-        self.elsewhere.iter().map(|place| &place.finding_id).collect()
+    /// Returns the findings that were reported, and held back because they were dismissed then or on another machine.
+    pub(super) fn dismissed_ids(&self) -> BTreeSet<&FindingId> {
+        let dismissed = self.reports.iter().filter(|held| held.because == SuppressionReason::Dismissed);
+        let own = dismissed.map(|held| &held.finding.finding_id);
+        own.chain(self.elsewhere.iter().map(|place| &place.finding_id)).collect()
     }
 
     /// Returns the places of all reports; `None` if there may be more.
@@ -68,6 +70,13 @@ impl Services {
             }
         }
         Ok(held_back)
+    }
+
+    /// Returns true if a run is one of another machine that may have held reports back there: it is not silent then.
+    pub(super) fn may_hold_back_elsewhere(&self, run: &RunRecord) -> bool {
+        let is_whole =
+            |output: RunOutput| self.list_held_back(run, &output).is_ok_and(|held_back| held_back.is_whole());
+        run.team.is_some() && !self.store.output(&run.run_id).ok().flatten().is_some_and(is_whole)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::FindingSettlement;
 use super::earlier_findings::sight_from_run;
+use super::held_back_reports::HeldBackReports;
 use super::settle_silence::build_outcome;
 use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
 use crate::git::Snapshot;
@@ -61,31 +62,40 @@ impl FindingLifecycle<'_> {
             return Ok(Vec::new());
         }
         let Some(output) = self.services.store.output(&run.run_id)? else { return Ok(Vec::new()) };
-        self.restore_reported(run, &output)?;
+        let held_back = self.services.list_held_back(run, &output)?;
+        self.restore_reported(run, &output, &held_back)?;
         let whole = run.status == RunStatus::Completed
             && run.ending.error_class.is_none()
             && output.damage.is_none()
             && !output.coverage.is_incomplete();
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
-        FindingSettlement::for_answer(self.services, run, extent)?.settle_silence(output)
+        FindingSettlement::for_answer(self.services, run, extent)?.settle_silence(output, &held_back)
     }
 
-    /// Restores the findings that the result reports. Claims made since then are not judged, because no review has checked them.
-    fn restore_reported(&self, run: &RunRecord, output: &RunOutput) -> Result<(), RunnerError> {
-        let about: HashSet<&str> = super::finding_ids(&output.findings).collect();
+    /// Restores the findings that the review has reported, also those whose reports were held back because they were dismissed.
+    /// Claims made since then are not judged, because no review has checked them.
+    fn restore_reported(
+        &self,
+        run: &RunRecord,
+        output: &RunOutput,
+        held_back: &HeldBackReports,
+    ) -> Result<(), RunnerError> {
+        let mut dismissed = held_back.dismissed_ids();
+        let about = super::finding_ids(&output.findings).chain(dismissed.iter().map(|id| id.as_str()));
+        let about: HashSet<&str> = about.collect();
         let said = self.services.store.latest_dispositions(&about)?;
+        // A problem that a panel lists under another id stays there.
+        dismissed.retain(|id| said.get(id).is_none_or(|(_, last)| last.merged_into.is_none()));
+        let listed = output.findings.iter().map(|finding| &finding.finding_id);
+        for id in listed.clone() {
+            dismissed.remove(id);
+        }
         let mut dispositions = Vec::new();
-        for finding in &output.findings {
-            let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
+        for id in listed.chain(dismissed) {
+            let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
             if matches!(present, FindingState::Confirmed | FindingState::Obsolete) {
-                dispositions.extend(super::judge_finding(
-                    self.services,
-                    run,
-                    &finding.finding_id,
-                    present,
-                    ReviewObservation::Raised,
-                    &said,
-                ));
+                let seen = ReviewObservation::Raised;
+                dispositions.extend(super::judge_finding(self.services, run, id, present, seen, &said));
             }
         }
         self.store_for_run(run).append_unless_newer(dispositions, &said)?;
