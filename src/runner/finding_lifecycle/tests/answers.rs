@@ -133,3 +133,19 @@ fn a_report_counts_again_when_its_finding_is_no_longer_dismissed() {
     bench.triage(&id, FindingStatus::Open);
     assert_eq!(bench.answer_with(&second.run.run_id), vec![id]);
 }
+
+#[test]
+fn the_last_review_of_this_machine_is_found_behind_many_of_others() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+    for _ in 0..7 {
+        let theirs = bench.services.ambient.new_run_id();
+        bench.take_from_team(&theirs, "opus", Coverage::default(), None);
+    }
+    let last = bench.run("haiku", RunStatus::Completed, &[]);
+    let settlement = FindingSettlement::new(&bench.services, &last.run, RunStatus::Completed, ReviewExtent::Whole);
+    let settlement = settlement.expect("readable");
+    let follower = settlement.find_follower().map(|index| settlement.view.run_id(index).to_owned());
+    assert_eq!(follower, Some(first.run.run_id.to_string()));
+}
