@@ -7,19 +7,18 @@ use super::FindingSettlement;
 use super::earlier_findings::sight_from_run;
 use super::held_back_reports::HeldBackReports;
 use super::settle_silence::build_outcome;
-use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
+use crate::domain::{Coverage, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
-use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError};
+use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError, SettledAnswer};
 
 impl FindingLifecycle<'_> {
-    /// Applies the outcome of a request to findings. Returns the undecided findings of which a reused result does not show that
-    /// their places were read, see [`RequestOutcome::unproven`]. A failure is only logged, because it must not fail the request.
+    /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
     pub(in crate::runner) fn settle_answered_request(
         &self,
         requested: &RequestOutcome,
         snapshot: &Snapshot,
-    ) -> Vec<FindingId> {
+    ) -> SettledAnswer {
         let run = &requested.run;
         let settled = match requested.decision.action {
             ReviewAction::Reuse { .. } => self.settle_answer(&RunRecord {
@@ -34,34 +33,36 @@ impl FindingLifecycle<'_> {
                 },
                 ..run.clone()
             }),
-            ReviewAction::Skip => self.settle_deletions(requested, snapshot).map(|()| Vec::new()),
-            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => Ok(Vec::new()),
+            ReviewAction::Skip => self.settle_deletions(requested, snapshot).map(|()| SettledAnswer::default()),
+            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => {
+                Ok(SettledAnswer::default())
+            }
         };
         settled.unwrap_or_else(|error| {
             tracing::warn!(run = %run.run_id, %error, "the findings of a request are not settled");
-            Vec::new()
+            SettledAnswer::default()
         })
     }
 
     /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`; a second time changes
-    /// nothing. Returns the same as for a reused result. A failure is only logged, because it must not fail the run.
-    pub fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) -> Vec<FindingId> {
+    /// nothing. A failure is only logged, because it must not fail the run.
+    pub fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) -> SettledAnswer {
         let answer = RunRecord { subject: own.subject.clone(), ..adopted.clone() };
         self.settle_answer(&answer).unwrap_or_else(|error| {
             tracing::warn!(run = %adopted.run_id, %error, "the findings of an adopted result are not settled");
-            Vec::new()
+            SettledAnswer::default()
         })
     }
 
     /// Applies the result of a run that answers a request. The subject of `run` is the code of the request: that code is what the
     /// run has read, whatever a review of other code saw in between.
-    fn settle_answer(&self, run: &RunRecord) -> Result<Vec<FindingId>, RunnerError> {
+    fn settle_answer(&self, run: &RunRecord) -> Result<SettledAnswer, RunnerError> {
         let scope = run.subject.scope.to_string();
         // A review of old code is no evidence.
         if sight_from_run(run, &scope).layer() == policy::SnapshotLayer::Past {
-            return Ok(Vec::new());
+            return Ok(SettledAnswer::default());
         }
-        let Some(output) = self.services.store.output(&run.run_id)? else { return Ok(Vec::new()) };
+        let Some(output) = self.services.store.output(&run.run_id)? else { return Ok(SettledAnswer::default()) };
         let held_back = self.services.list_held_back(run, &output)?;
         self.restore_reported(run, &output, &held_back)?;
         let whole = run.status == RunStatus::Completed
@@ -69,7 +70,9 @@ impl FindingLifecycle<'_> {
             && output.damage.is_none()
             && !output.coverage.is_incomplete();
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
-        FindingSettlement::for_answer(self.services, run, extent)?.settle_silence(output, &held_back)
+        let settlement = FindingSettlement::for_answer(self.services, run, extent)?;
+        let unproven = settlement.settle_silence(output, &held_back)?;
+        Ok(SettledAnswer { unproven, view: Some(settlement.view) })
     }
 
     /// Restores the findings that the review has reported, also those whose reports were held back because they were dismissed.

@@ -28,7 +28,7 @@ impl LifecycleFixture {
         let (services, snapshot) = (&self.services, self.take_snapshot());
         let own = self.draft(&services.ambient.new_run_id(), &snapshot, Source::Cli, "any");
         let answer = services.store.run(run_id).expect("readable").expect("the run");
-        services.findings().settle_adopted_result(&own, &answer)
+        services.findings().settle_adopted_result(&own, &answer).unproven
     }
 }
 
