@@ -231,6 +231,8 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
             requested.settled = services.findings().settle_adopted_result(&own, &run);
         }
     }
+    // A member may be a review of another machine, where a finding is dismissed that stands here.
+    requested.settled.unproven.extend(services.findings().list_dismissed_by_members(&run));
     if arguments.sync {
         sync::sync_after_review(&services, &look, is_team_silent)?;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport, SuppressionReason};
-use crate::runner::Services;
+use crate::runner::{FindingLifecycle, Services};
 use crate::store::StoreError;
 
 /// Reports that a run and, if it is that of a panel, its members have held back.
@@ -54,6 +54,18 @@ impl HeldBackReports {
     }
 }
 
+impl FindingLifecycle<'_> {
+    /// Returns the findings that members of a panel have reported, and held back because they were dismissed then or on another
+    /// machine: the list of the panel lacks them. A failure is only logged.
+    pub fn list_dismissed_by_members(&self, panel: &RunRecord) -> Vec<FindingId> {
+        let mut held_back = HeldBackReports::default();
+        if let Err(error) = self.services.add_held_back_of_members(panel, &mut held_back) {
+            tracing::warn!(run = %panel.run_id, %error, "what members hold back is not known");
+        }
+        held_back.dismissed_ids().into_iter().cloned().collect()
+    }
+}
+
 impl Services {
     /// Returns the reports that a run with this output has held back.
     pub(in crate::runner) fn list_held_back(
@@ -63,13 +75,21 @@ impl Services {
     ) -> Result<HeldBackReports, StoreError> {
         let mut held_back = HeldBackReports::default();
         held_back.add(run, output);
+        self.add_held_back_of_members(run, &mut held_back)?;
+        Ok(held_back)
+    }
+
+    fn add_held_back_of_members(&self, run: &RunRecord, held_back: &mut HeldBackReports) -> Result<(), StoreError> {
         for member in run.links.panel.iter().flat_map(|panel| &panel.members) {
-            match (self.store.run(&member.run_id)?, self.store.output(&member.run_id)?) {
-                (Some(run), Some(output)) => held_back.add(&run, &output),
-                _ => held_back.is_incomplete = true,
+            // Another machine may have reviewed the same as the member.
+            let run = self.store.run(&member.run_id)?.map(|run| self.answering_run(run)).transpose()?;
+            let output = run.as_ref().map(|run| self.store.output(&run.run_id)).transpose()?.flatten();
+            match run.zip(output) {
+                Some((run, output)) => held_back.add(&run, &output),
+                None => held_back.is_incomplete = true,
             }
         }
-        Ok(held_back)
+        Ok(())
     }
 
     /// Returns true if a run is one of another machine that may have held reports back there: it is not silent then.

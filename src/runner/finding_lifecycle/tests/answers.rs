@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{ReviewerKind, ReviewerSettings};
-use crate::domain::{HeldBackPlace, MachineName, RunOrigin, TeamPerson};
+use crate::domain::{HeldBackPlace, MachineName, Panel, PanelMember, RequestDecision, RunOrigin, TeamPerson};
 
 impl LifecycleFixture {
     /// Records a silent review of the working tree that another machine has made, and takes it as the answer to a request here.
@@ -148,4 +148,24 @@ fn the_last_review_of_this_machine_is_found_behind_many_of_others() {
     let settlement = settlement.expect("readable");
     let follower = settlement.find_follower().map(|index| settlement.view.run_id(index).to_owned());
     assert_eq!(follower, Some(first.run.run_id.to_string()));
+}
+
+#[test]
+fn a_panel_names_what_its_member_of_another_machine_holds_back() {
+    let bench = LifecycleFixture::new();
+    let theirs = bench.services.ambient.new_run_id();
+    bench.write(BODY);
+    let id = FindingId::from_parts("CORRECTNESS", "a.py", "result = 0", 0);
+    let held_back = HeldBackPlace { finding_id: id.clone(), path: "a.py".to_owned() };
+    bench.take_from_team(&theirs, "opus", Coverage::default(), Some(vec![held_back]));
+    let run_id = bench.services.ambient.new_run_id();
+    let mut panel = bench.draft(&run_id, &bench.take_snapshot(), Source::Cli, "panel:opus+haiku");
+    let member = PanelMember {
+        reviewer: "opus".to_owned(),
+        run_id: theirs,
+        decision: RequestDecision::Reuse,
+        saved_token_estimate: 0,
+    };
+    panel.links.panel = Some(Panel { name: "opus+haiku".to_owned(), members: vec![member], ..Panel::default() });
+    assert_eq!(bench.services.findings().list_dismissed_by_members(&panel), vec![id]);
 }
