@@ -26,7 +26,8 @@ use crate::report::forecast::encode_forecast;
 use crate::report::text::{self, ShownReview};
 use crate::report::{ExportedFinding, FindingExport, OutputFormat, TextOptions, json, markdown};
 use crate::runner::{
-    RequestOutcome, RequestPreview, ReviewDemand, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
+    RequestOutcome, RequestPreview, ReviewDemand, ReviewRequest, Services, SettledAnswer, WaitProgress, WaitedTurn,
+    read_run_freshness,
 };
 use crate::store::Store;
 use crate::tui::doc::fit_start;
@@ -227,9 +228,11 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
         run = wait_for_run(&services, &requested, &look)?;
         if run.team.is_some() {
             // Its worker has settled the findings; this says what is left.
-            requested.unproven = services.findings().settle_adopted_result(&own, &run);
+            requested.settled = services.findings().settle_adopted_result(&own, &run);
         }
     }
+    // A member may be a review of another machine, where a finding is dismissed that stands here.
+    requested.settled.unproven.extend(services.findings().list_dismissed_by_members(&run));
     if arguments.sync {
         sync::sync_after_review(&services, &look, is_team_silent)?;
     }
@@ -238,8 +241,8 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     // A change may make the gate of the repository stricter, but not looser.
     let fail_on =
         arguments.fail_on.map_or(settings.fail_on.max(services.settings.fail_on), |FailOn(priority)| priority);
-    let mut result = RunResult::load(&services.repo, &services.store, run, services.ambient.now())?;
-    result.add_unproven(&services.store, &requested.unproven)?;
+    let now = services.ambient.now();
+    let result = RunResult::load_answer(&services.repo, &services.store, run, now, &requested.settled)?;
     output::print(&result.format_with_decision(&look, arguments.format, &requested.decision, forecast))?;
     Ok(result.exit_code(fail_on, &allowed))
 }
@@ -410,6 +413,17 @@ impl ProgressLine {
     }
 }
 
+/// Returns a note about earlier findings that a reused review does not show to be fixed; `None` without any.
+fn describe_unproven(count: usize) -> Option<String> {
+    let (stay, are) = if count == 1 { ("stays", "it is") } else { ("stay", "they are") };
+    let findings = format_count(count, "earlier finding");
+    (count > 0).then(|| {
+        format!(
+            "{findings} {stay} open: the reused review does not show that {are} fixed; `revdeck review --force` reviews anew"
+        )
+    })
+}
+
 /// Result of a run: record, findings, coverage and reports that were not raised.
 pub struct RunResult {
     pub run: RunRecord,
@@ -435,46 +449,45 @@ impl RunResult {
     ///
     /// Returns an error if the store cannot be read, or if the result is lost with its findings.
     pub fn load(repo: &Repo, store: &Store, run: RunRecord, now: Time) -> Result<Self, CliError> {
+        Self::load_answer(repo, store, run, now, &SettledAnswer::default())
+    }
+
+    /// Does the same as [`RunResult::load`] for the result that answers a request, and adds earlier findings that are still
+    /// undecided, because the result does not show that they are fixed.
+    fn load_answer(
+        repo: &Repo,
+        store: &Store,
+        run: RunRecord,
+        now: Time,
+        settled: &SettledAnswer,
+    ) -> Result<Self, CliError> {
         let freshness = read_run_freshness(repo, store, &run, now)?;
-        let RunOutput { mut findings, coverage, notes, held_back, rejected, damage, .. } =
+        let RunOutput { mut findings, coverage, mut notes, held_back, rejected, damage, .. } =
             store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
         if let Some(damage) = damage.as_ref().filter(|_| findings.is_empty()) {
             return Err(export::lost_result_error(&run.run_id, damage));
         }
-        if !findings.is_empty() {
-            let view = store.view()?;
+        if !findings.is_empty() || !settled.unproven.is_empty() {
+            let view = match &settled.view {
+                Some(view) => store.refresh_view(view)?,
+                None => store.view()?,
+            };
             for finding in &mut findings {
                 if let Some(index) = view.finding_index(finding.finding_id.as_str()) {
                     finding.status = view.finding(index).status;
                 }
                 view.rate_finding(finding);
             }
+            let before = findings.len();
+            for id in &settled.unproven {
+                let is_listed = findings.iter().any(|finding| finding.finding_id == *id);
+                let earlier = if is_listed { None } else { store.finding_in(&view, id)? };
+                findings.extend(earlier.filter(|finding| finding.status.is_undecided()));
+            }
+            notes.extend(describe_unproven(findings.len() - before));
         }
         let dismissals = export::load_dismissals(store, &findings)?;
         Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage })
-    }
-
-    /// Adds earlier findings that are still undecided, because the result does not show that they are fixed.
-    fn add_unproven(&mut self, store: &Store, unproven: &[FindingId]) -> Result<(), CliError> {
-        if unproven.is_empty() {
-            return Ok(());
-        }
-        let view = store.view()?;
-        let before = self.findings.len();
-        for id in unproven {
-            let is_listed = self.findings.iter().any(|finding| finding.finding_id == *id);
-            let earlier = if is_listed { None } else { store.finding_in(&view, id)? };
-            self.findings.extend(earlier.filter(|finding| finding.status.is_undecided()));
-        }
-        let added = self.findings.len() - before;
-        if added > 0 {
-            let findings = format_count(added, "earlier finding");
-            let (stay, are) = if added == 1 { ("stays", "it is") } else { ("stay", "they are") };
-            self.notes.push(format!(
-                "{findings} {stay} open: the reused review does not show that {are} fixed; `revdeck review --force` reviews anew"
-            ));
-        }
-        Ok(())
     }
 
     fn format_with_decision(

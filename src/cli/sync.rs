@@ -101,10 +101,11 @@ fn select_place(
         let path = services.repo.root().join(url.strip_prefix("file://").unwrap_or(&url)).canonicalize();
         path.map_or(url, |path| path.to_string_lossy().into_owned())
     };
-    if address(&place) == address(&joined) {
+    let there = address(&place);
+    if there == address(&joined) {
         return Ok(services);
     }
-    if services.repo.is_discoverable_from(Path::new(&address(&place))) {
+    if services.repo.is_discoverable_from(Path::new(&there)) {
         return Err(CliError::usage("this is the repository itself: records that it sends to itself reach nobody")
             .hint("another git remote, a URL or the path of a bare repository works"));
     }

@@ -274,7 +274,7 @@ fn forget(session: Session, ForgetArgs { machine, unseen }: &ForgetArgs) -> Resu
         return Err(unknown_machine_error(machine, &known, &team));
     }
     let forgotten = services.team().forget(machine)?;
-    let what = match forgotten.was_known || is_job || known.contains(machine) {
+    let what = match is_job || known.contains(machine) {
         true => "what it has said counts no longer",
         false => "nothing of it has come yet, and nothing will be read",
     };

@@ -273,9 +273,7 @@ impl FindingStep {
             Self::Unknown => "changed by a newer revdeck".to_owned(),
         }
     }
-}
 
-impl FindingStep {
     /// Returns true for a second opinion that settles a dispute: its reviewer can tell.
     pub fn is_verdict(&self) -> bool {
         matches!(self, Self::Ruled { opinion, .. } if opinion.is_verdict())

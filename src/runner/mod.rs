@@ -153,13 +153,15 @@ pub(crate) use watcher::{
 };
 pub(crate) use worker::Worker;
 
+use std::sync::Arc;
+
 use crate::config::Paths;
 use crate::domain::{FindingId, RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::Decision;
 use crate::reviewers::analyzer;
 use crate::reviewers::chat::ChatError;
-use crate::store::{RepoInfo, Store, StoreError};
+use crate::store::{RepoInfo, Store, StoreError, StoreView};
 
 /// Opens the store of a repository.
 ///
@@ -219,10 +221,19 @@ pub struct RequestOutcome {
     pub decision: Decision,
     /// Record of the run that answers; for a skipped request, the skipped record.
     pub run: RunRecord,
+    /// Findings that a reused result has settled.
+    pub settled: SettledAnswer,
+}
+
+/// Findings after a result that answers a request was applied to them.
+#[derive(Debug, Clone, Default)]
+pub struct SettledAnswer {
     /// Undecided findings that a new review would have judged or raised: the reused result does not show that their places were
-    /// read, or holds its reports back because they are dismissed on its machine. A gate counts them: what is not reviewed is
-    /// not clean.
+    /// read, or holds its reports back because they were dismissed then or on its machine. A gate counts them: what is not
+    /// reviewed is not clean.
     pub unproven: Vec<FindingId>,
+    /// Store with which the result was compared. Whoever refreshes it need not read all findings again.
+    pub view: Option<Arc<StoreView>>,
 }
 
 /// The result of recovering a run without a worker.

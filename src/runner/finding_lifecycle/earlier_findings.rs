@@ -80,18 +80,35 @@ impl FindingSettlement<'_> {
     }
 
     /// Returns the index of the latest earlier run that located every finding of the branch.
-    fn find_follower(&self) -> Option<usize> {
+    pub(super) fn find_follower(&self) -> Option<usize> {
+        *self.follower.get_or_init(|| self.search_follower())
+    }
+
+    fn search_follower(&self) -> Option<usize> {
         let own = self.own_index()?;
         let mine = self.sight();
-        (0..self.view.run_count()).filter(|&index| self.is_earlier(index, own)).find(|&index| {
+        let mut whole = (0..self.view.run_count()).filter(|&index| self.is_earlier(index, own)).filter(|&index| {
             let row = self.view.run(index);
-            let whole = row.status == RunStatus::Completed && row.error_class.is_empty() && !row.incomplete;
-            whole
+            row.status == RunStatus::Completed
+                && row.error_class.is_empty()
+                && !row.incomplete
                 && row.branch == mine.branch
                 && row.worktree == mine.worktree
                 && sight_from_row(&row).layer() >= mine.layer().max(SnapshotLayer::Head)
-                && self.has_located_findings(row.id)
-        })
+        });
+        // The first one is nearly always it. After many reused reviews of other machines, it is far back: the more records are
+        // read at once, the less often the file is read.
+        let mut at_once = 1;
+        loop {
+            let batch: Vec<usize> = whole.by_ref().take(at_once).collect();
+            if batch.is_empty() {
+                return None;
+            }
+            if let Some(follower) = self.find_locating_run(&batch) {
+                return Some(follower);
+            }
+            at_once *= 4;
+        }
     }
 
     /// Opens the files of the run's snapshot and of the snapshot before. Returns `None` if they cannot be read.

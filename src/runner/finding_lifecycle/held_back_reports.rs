@@ -1,9 +1,9 @@
 //! Collects the reports that a review has held back. A place with such a report is not a place about which the review is silent.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport};
-use crate::runner::Services;
+use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport, SuppressionReason};
+use crate::runner::{FindingLifecycle, Services};
 use crate::store::StoreError;
 
 /// Reports that a run and, if it is that of a panel, its members have held back.
@@ -37,9 +37,11 @@ impl HeldBackReports {
         !self.is_incomplete && self.elsewhere.is_empty()
     }
 
-    /// Returns the findings of other machines' reports.
-    pub(super) fn elsewhere_ids(&self) -> HashSet<&FindingId> {
-        self.elsewhere.iter().map(|place| &place.finding_id).collect()
+    /// Returns the findings that were reported, and held back because they were dismissed then or on another machine.
+    pub(super) fn dismissed_ids(&self) -> BTreeSet<&FindingId> {
+        let dismissed = self.reports.iter().filter(|held| held.because == SuppressionReason::Dismissed);
+        let own = dismissed.map(|held| &held.finding.finding_id);
+        own.chain(self.elsewhere.iter().map(|place| &place.finding_id)).collect()
     }
 
     /// Returns the places of all reports; `None` if there may be more.
@@ -52,6 +54,18 @@ impl HeldBackReports {
     }
 }
 
+impl FindingLifecycle<'_> {
+    /// Returns the findings that members of a panel have reported, and held back because they were dismissed then or on another
+    /// machine: the list of the panel lacks them. A failure is only logged.
+    pub fn list_dismissed_by_members(&self, panel: &RunRecord) -> Vec<FindingId> {
+        let mut held_back = HeldBackReports::default();
+        if let Err(error) = self.services.add_held_back_of_members(panel, &mut held_back) {
+            tracing::warn!(run = %panel.run_id, %error, "what members hold back is not known");
+        }
+        held_back.dismissed_ids().into_iter().cloned().collect()
+    }
+}
+
 impl Services {
     /// Returns the reports that a run with this output has held back.
     pub(in crate::runner) fn list_held_back(
@@ -61,13 +75,28 @@ impl Services {
     ) -> Result<HeldBackReports, StoreError> {
         let mut held_back = HeldBackReports::default();
         held_back.add(run, output);
+        self.add_held_back_of_members(run, &mut held_back)?;
+        Ok(held_back)
+    }
+
+    fn add_held_back_of_members(&self, run: &RunRecord, held_back: &mut HeldBackReports) -> Result<(), StoreError> {
         for member in run.links.panel.iter().flat_map(|panel| &panel.members) {
-            match (self.store.run(&member.run_id)?, self.store.output(&member.run_id)?) {
-                (Some(run), Some(output)) => held_back.add(&run, &output),
-                _ => held_back.is_incomplete = true,
+            // Another machine may have reviewed the same as the member.
+            let run = self.store.run(&member.run_id)?.map(|run| self.answering_run(run)).transpose()?;
+            let output = run.as_ref().map(|run| self.store.output(&run.run_id)).transpose()?.flatten();
+            match run.zip(output) {
+                Some((run, output)) => held_back.add(&run, &output),
+                None => held_back.is_incomplete = true,
             }
         }
-        Ok(held_back)
+        Ok(())
+    }
+
+    /// Returns true if a run is one of another machine that may have held reports back there: it is not silent then.
+    pub(super) fn may_hold_back_elsewhere(&self, run: &RunRecord) -> bool {
+        let is_whole =
+            |output: RunOutput| self.list_held_back(run, &output).is_ok_and(|held_back| held_back.is_whole());
+        run.team.is_some() && !self.store.output(&run.run_id).ok().flatten().is_some_and(is_whole)
     }
 }
 

@@ -17,6 +17,7 @@ mod settle_request;
 mod settle_silence;
 mod snapshot_files;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -60,6 +61,8 @@ struct FindingSettlement<'a> {
     panel: PanelPart,
     /// True if the run answers a later request about the same code: then all other runs that have ended are earlier ones.
     is_answer: bool,
+    /// Index of the run with whose snapshot that of this run is compared; computed on first use.
+    follower: OnceCell<Option<usize>>,
 }
 
 /// The part of a run in a panel, as far as it settles findings.
@@ -154,7 +157,7 @@ impl<'a> FindingSettlement<'a> {
     ) -> Result<Self, RunnerError> {
         let (view, scope) = (services.store.view()?, run.subject.scope.to_string());
         let panel = PanelPart::find(services, run, &view)?;
-        Ok(Self { services, run, view, scope, status, extent, panel, is_answer: false })
+        Ok(Self { services, run, view, scope, status, extent, panel, is_answer: false, follower: OnceCell::new() })
     }
 
     fn settle(&self, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {

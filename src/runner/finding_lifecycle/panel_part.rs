@@ -1,6 +1,6 @@
 //! Settles the findings of a panel: what its members leave to it, and who its silence stands for.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart, is_since_request};
@@ -31,19 +31,11 @@ impl PanelPart {
         let Some(panel) = &run.links.panel else { return Ok(Self::default()) };
         let mut silent = Vec::new();
         for member in &panel.members {
-            let record = services.store.run(&member.run_id)?;
-            let is_whole = |record: &RunRecord| record.status == RunStatus::Completed && !record.is_incomplete();
-            // Where a review of another machine holds a report back, it is not silent.
-            let is_told = |record: &RunRecord| {
-                let held_back = || {
-                    let output = services.store.output(&record.run_id).ok().flatten()?;
-                    services.list_held_back(record, &output).ok()
-                };
-                record.team.is_none() || held_back().is_some_and(|held_back| held_back.is_whole())
-            };
-            let focus =
-                record.filter(|record| is_whole(record) && is_told(record)).map(|record| record.reviewed_by.focus);
-            silent.extend(focus.map(|focus| (member.reviewer.clone(), focus)));
+            let Some(record) = services.store.run(&member.run_id)? else { continue };
+            let is_whole = record.status == RunStatus::Completed && !record.is_incomplete();
+            if is_whole && !services.may_hold_back_elsewhere(&record) {
+                silent.push((member.reviewer.clone(), record.reviewed_by.focus));
+            }
         }
         Ok(Self { silent, ..Self::default() })
     }
@@ -133,11 +125,13 @@ impl FindingSettlement<'_> {
         names
     }
 
-    /// Returns true if a whole review has located the known findings of this machine. A member leaves that to its panel, and a
-    /// review of another machine did not know them.
-    pub(super) fn has_located_findings(&self, run: &str) -> bool {
-        let record = run.parse::<RunId>().ok().and_then(|id| self.services.store.run(&id).ok().flatten());
-        record.is_none_or(|record| record.team.is_none() && self.services.find_panel_of(&record).is_none())
+    /// Returns the first of these whole reviews that has located the known findings of this machine. A member leaves that to its
+    /// panel, and a review of another machine did not know them.
+    pub(super) fn find_locating_run(&self, runs: &[usize]) -> Option<usize> {
+        let ids: BTreeSet<&str> = runs.iter().map(|index| self.view.run_id(*index)).collect();
+        let records = self.services.store.latest_records_of(&ids).unwrap_or_default();
+        let has_located = |record: &RunRecord| record.team.is_none() && self.services.find_panel_of(record).is_none();
+        runs.iter().copied().find(|index| records.get(self.view.run_id(*index)).is_none_or(has_located))
     }
 
     /// Gives reports whose problem a panel listed under another id that id, unless the run reports that one, too.

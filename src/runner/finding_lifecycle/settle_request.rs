@@ -5,20 +5,20 @@ use std::collections::HashSet;
 
 use super::FindingSettlement;
 use super::earlier_findings::sight_from_run;
+use super::held_back_reports::HeldBackReports;
 use super::settle_silence::build_outcome;
-use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
+use crate::domain::{Coverage, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
-use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError};
+use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError, SettledAnswer};
 
 impl FindingLifecycle<'_> {
-    /// Applies the outcome of a request to findings. Returns the undecided findings of which a reused result does not show that
-    /// their places were read, see [`RequestOutcome::unproven`]. A failure is only logged, because it must not fail the request.
+    /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
     pub(in crate::runner) fn settle_answered_request(
         &self,
         requested: &RequestOutcome,
         snapshot: &Snapshot,
-    ) -> Vec<FindingId> {
+    ) -> SettledAnswer {
         let run = &requested.run;
         let settled = match requested.decision.action {
             ReviewAction::Reuse { .. } => self.settle_answer(&RunRecord {
@@ -33,59 +33,72 @@ impl FindingLifecycle<'_> {
                 },
                 ..run.clone()
             }),
-            ReviewAction::Skip => self.settle_deletions(requested, snapshot).map(|()| Vec::new()),
-            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => Ok(Vec::new()),
+            ReviewAction::Skip => self.settle_deletions(requested, snapshot).map(|()| SettledAnswer::default()),
+            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => {
+                Ok(SettledAnswer::default())
+            }
         };
         settled.unwrap_or_else(|error| {
             tracing::warn!(run = %run.run_id, %error, "the findings of a request are not settled");
-            Vec::new()
+            SettledAnswer::default()
         })
     }
 
     /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`; a second time changes
-    /// nothing. Returns the same as for a reused result. A failure is only logged, because it must not fail the run.
-    pub fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) -> Vec<FindingId> {
+    /// nothing. A failure is only logged, because it must not fail the run.
+    pub fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) -> SettledAnswer {
         let answer = RunRecord { subject: own.subject.clone(), ..adopted.clone() };
         self.settle_answer(&answer).unwrap_or_else(|error| {
             tracing::warn!(run = %adopted.run_id, %error, "the findings of an adopted result are not settled");
-            Vec::new()
+            SettledAnswer::default()
         })
     }
 
     /// Applies the result of a run that answers a request. The subject of `run` is the code of the request: that code is what the
     /// run has read, whatever a review of other code saw in between.
-    fn settle_answer(&self, run: &RunRecord) -> Result<Vec<FindingId>, RunnerError> {
+    fn settle_answer(&self, run: &RunRecord) -> Result<SettledAnswer, RunnerError> {
         let scope = run.subject.scope.to_string();
         // A review of old code is no evidence.
         if sight_from_run(run, &scope).layer() == policy::SnapshotLayer::Past {
-            return Ok(Vec::new());
+            return Ok(SettledAnswer::default());
         }
-        let Some(output) = self.services.store.output(&run.run_id)? else { return Ok(Vec::new()) };
-        self.restore_reported(run, &output)?;
+        let Some(output) = self.services.store.output(&run.run_id)? else { return Ok(SettledAnswer::default()) };
+        let held_back = self.services.list_held_back(run, &output)?;
+        self.restore_reported(run, &output, &held_back)?;
         let whole = run.status == RunStatus::Completed
             && run.ending.error_class.is_none()
             && output.damage.is_none()
             && !output.coverage.is_incomplete();
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
-        FindingSettlement::for_answer(self.services, run, extent)?.settle_silence(output)
+        let settlement = FindingSettlement::for_answer(self.services, run, extent)?;
+        let unproven = settlement.settle_silence(output, &held_back)?;
+        Ok(SettledAnswer { unproven, view: Some(settlement.view) })
     }
 
-    /// Restores the findings that the result reports. Claims made since then are not judged, because no review has checked them.
-    fn restore_reported(&self, run: &RunRecord, output: &RunOutput) -> Result<(), RunnerError> {
-        let about: HashSet<&str> = super::finding_ids(&output.findings).collect();
+    /// Restores the findings that the review has reported, also those whose reports were held back because they were dismissed.
+    /// Claims made since then are not judged, because no review has checked them.
+    fn restore_reported(
+        &self,
+        run: &RunRecord,
+        output: &RunOutput,
+        held_back: &HeldBackReports,
+    ) -> Result<(), RunnerError> {
+        let mut dismissed = held_back.dismissed_ids();
+        let about = super::finding_ids(&output.findings).chain(dismissed.iter().map(|id| id.as_str()));
+        let about: HashSet<&str> = about.collect();
         let said = self.services.store.latest_dispositions(&about)?;
+        // A problem that a panel lists under another id stays there.
+        dismissed.retain(|id| said.get(id).is_none_or(|(_, last)| last.merged_into.is_none()));
+        let listed = output.findings.iter().map(|finding| &finding.finding_id);
+        for id in listed.clone() {
+            dismissed.remove(id);
+        }
         let mut dispositions = Vec::new();
-        for finding in &output.findings {
-            let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
+        for id in listed.chain(dismissed) {
+            let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
             if matches!(present, FindingState::Confirmed | FindingState::Obsolete) {
-                dispositions.extend(super::judge_finding(
-                    self.services,
-                    run,
-                    &finding.finding_id,
-                    present,
-                    ReviewObservation::Raised,
-                    &said,
-                ));
+                let seen = ReviewObservation::Raised;
+                dispositions.extend(super::judge_finding(self.services, run, id, present, seen, &said));
             }
         }
         self.store_for_run(run).append_unless_newer(dispositions, &said)?;

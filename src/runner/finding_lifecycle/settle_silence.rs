@@ -18,6 +18,7 @@ use crate::policy::anchor::AnchorLocation;
 use crate::policy::{DETERMINISTIC_REVIEWER, FindingState, ReviewExtent, ReviewObservation, SilentRun};
 use crate::review::ReviewOutcome;
 use crate::runner::{RunnerError, Services};
+use crate::store::LatestDispositions;
 
 impl<'a> FindingSettlement<'a> {
     /// Settles for a request that `run` answers. The subject of `run` is the code of the request.
@@ -36,52 +37,64 @@ impl<'a> FindingSettlement<'a> {
     }
 
     /// Stores what the silence of the result says. Returns the undecided findings whose places it does not show to be read, and
-    /// those that another machine has reported and holds back.
-    pub(super) fn settle_silence(&self, output: RunOutput) -> Result<Vec<FindingId>, RunnerError> {
-        let held_back = self.services.list_held_back(self.run, &output)?;
+    /// those that the review has reported and held back, because they were dismissed then or on its machine.
+    pub(super) fn settle_silence(
+        &self,
+        output: RunOutput,
+        held_back: &HeldBackReports,
+    ) -> Result<Vec<FindingId>, RunnerError> {
         let unraised = held_back.reports.iter().map(|held| held.finding.clone()).collect();
         let mut outcome = build_outcome(output.findings, unraised, output.coverage);
         outcome.status = self.status;
         let Some(mut ground) = self.open_snapshot_files() else { return Ok(Vec::new()) };
         let candidates = self.find_candidates(&ground, &outcome);
-        let about: HashSet<&str> = candidates.iter().map(|candidate| self.candidate_id(candidate)).collect();
+        let dismissed = held_back.dismissed_ids();
+        let concerned = candidates.iter().map(|candidate| self.candidate_id(candidate));
+        let about: HashSet<&str> = concerned.chain(dismissed.iter().map(|id| id.as_str())).collect();
         let said = self.services.store.latest_dispositions(&about)?;
         let known: Vec<EarlierFinding> =
             candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, &mut ground)).collect();
         self.recognise(&mut ground, &known, &mut outcome.findings);
         self.recognise(&mut ground, &known, &mut outcome.unraised);
         let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
-        let (seen, reported): (HashSet<&FindingId>, _) = (seen.collect(), held_back.elsewhere_ids());
+        let seen: HashSet<&FindingId> = seen.chain(dismissed.iter().copied()).collect();
         let coverage = RunCoverage::from_outcome(&outcome, &self.run.reviewed_by.name);
         let mut recheck = None;
         let mut change: Option<Option<RunCoverage>> = None;
-        let (mut dispositions, mut unproven) = (Vec::new(), Vec::new());
+        let mut dispositions = Vec::new();
+        let stands = |id: &FindingId| self.stands_here(id, &said);
+        let mut unproven: Vec<FindingId> = dismissed.iter().copied().filter(|id| stands(id)).cloned().collect();
         for known in known.iter().filter(|known| !seen.contains(&known.id)) {
-            if reported.contains(&known.id) {
-                // It is dismissed on the other machine alone.
-                unproven.extend(is_undecided(known).then(|| known.id.clone()));
+            let is_hidden = self.may_be_hidden(known, held_back);
+            let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck);
+            if let Some(observed) = observed.filter(|one| !is_hidden || *one != ReviewObservation::NotRaised) {
+                dispositions.extend(self.judge(&known.id, known.present, observed, &said));
                 continue;
             }
-            let is_hidden = self.may_be_hidden(known, &held_back);
-            let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck);
-            match observed {
-                Some(observed) if observed != ReviewObservation::NotRaised || !is_hidden => {
-                    dispositions.extend(self.judge(&known.id, known.present, observed, &said));
-                }
-                _ => {
-                    let is_read = !is_hidden && coverage.has_covered(&known.path, &known.stand);
-                    if !is_read && self.would_settle(known) {
-                        let change = change.get_or_insert_with(|| self.read_change());
-                        let is_in_change = |change: &RunCoverage| change.has_covered(&known.path, &known.stand);
-                        if change.as_ref().is_none_or(is_in_change) {
-                            unproven.push(known.id.clone());
-                        }
-                    }
-                }
+            let is_read = !is_hidden && self.is_silent_about(known) && coverage.has_covered(&known.path, &known.stand);
+            if is_read || !self.would_settle(known) {
+                continue;
+            }
+            let change = change.get_or_insert_with(|| self.read_change());
+            if change.as_ref().is_none_or(|change| change.has_covered(&known.path, &known.stand)) {
+                unproven.push(known.id.clone());
             }
         }
         self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
         Ok(unproven)
+    }
+
+    /// Returns true if this machine knows a finding, and nobody has decided about it.
+    fn stands_here(&self, id: &FindingId, said: &LatestDispositions) -> bool {
+        let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
+        self.view.finding_index(id.as_str()).is_some() && present.status().is_undecided()
+    }
+
+    /// Returns true if the silence of the result is that of a reviewer that has reported the finding. Nobody knows whose silence
+    /// that of a panel is if its record does not name its members.
+    fn is_silent_about(&self, known: &EarlierFinding) -> bool {
+        let (status, extent) = (self.status, self.extent);
+        known.is_fixed_by(&SilentRun { reviewer: self.silent_reviewer(known), status, extent })
     }
 
     /// Returns true if the review may have reported the finding, and held the report back on another machine. The built-in reviewer
@@ -94,7 +107,7 @@ impl<'a> FindingSettlement<'a> {
     /// Returns true if a review that covers the place would confirm by its silence that an undecided finding is fixed.
     fn would_settle(&self, known: &EarlierFinding) -> bool {
         let is_changed = matches!(known.stand, AnchorLocation::Changed { .. });
-        if !is_undecided(known) || !is_changed || known.reach.is_none() {
+        if !known.present.status().is_undecided() || !is_changed || known.reach.is_none() {
             return false;
         }
         let name = &self.run.reviewed_by.name;
@@ -115,10 +128,6 @@ impl<'a> FindingSettlement<'a> {
         }
         Some(RunCoverage { hunks, carried: HashMap::new(), deleted: HashSet::new() })
     }
-}
-
-fn is_undecided(known: &EarlierFinding) -> bool {
-    matches!(known.present, FindingState::Open | FindingState::Unresolved)
 }
 
 /// Builds the outcome of a completed review from its lists.

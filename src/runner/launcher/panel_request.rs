@@ -55,7 +55,7 @@ impl Launcher<'_> {
         let (mut requested, view) = self.try_until_requested(|locked, earlier| {
             self.decide_panel(locked, input, (panel, &members, &unpriced), earlier)
         })?;
-        requested.unproven = self.services.findings().settle_answered_request(&requested, input.snapshot);
+        requested.settled = self.services.findings().settle_answered_request(&requested, input.snapshot);
         self.settle_needless_of_view(&view);
         // The view is older than the members.
         if let Err(error) = self.start_pending() {

@@ -143,7 +143,7 @@ impl Launcher<'_> {
         }
         let (mut requested, view) =
             self.try_until_requested(|locked, earlier| self.decide_under_lock(locked, &input, earlier))?;
-        requested.unproven = self.services.findings().settle_answered_request(&requested, &snapshot);
+        requested.settled = self.services.findings().settle_answered_request(&requested, &snapshot);
         // After the decision, because a review of a rewritten commit may have been adopted by the request.
         self.settle_needless_of_view(&view);
         // Also if this request needs no worker, because an earlier run may still need one.

@@ -8,7 +8,7 @@ use crate::git::Snapshot;
 use crate::policy::{Decision, ReviewAction};
 use crate::runner::launcher::request::{PanelRole, RequestInput};
 use crate::runner::launcher::request_decision::JudgedRequest;
-use crate::runner::{Launcher, RequestOutcome, RunnerError, process};
+use crate::runner::{Launcher, RequestOutcome, RunnerError, SettledAnswer, process};
 use crate::store::LockedStore;
 
 impl Launcher<'_> {
@@ -48,7 +48,7 @@ impl Launcher<'_> {
         if matches!(decision.action, ReviewAction::Reuse { .. }) {
             self.mark_replaced_runs(locked, &run.run_id)?;
         }
-        Ok(RequestOutcome { decision, run, unproven: Vec::new() })
+        Ok(RequestOutcome { decision, run, settled: SettledAnswer::default() })
     }
 
     /// Appends the new run's record. Keeps the snapshot first, so that no reader finds a run without a snapshot.

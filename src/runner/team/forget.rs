@@ -23,8 +23,6 @@ const MAX_SEARCHED_RESULTS: usize = 1_000;
 /// Outcome of forgetting a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForgetReport {
-    /// True if records of the machine were here.
-    pub was_known: bool,
     /// Number of findings that have another status without its decisions.
     pub changed: usize,
     /// Number of findings that nobody else has reported, and that are obsolete now.
@@ -63,7 +61,8 @@ impl TeamSync<'_> {
         let store = &self.services.store;
         let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
         let mut progress = store.team_progress()?;
-        let mut report = ForgetReport { was_known: progress.logs.remove(log).is_some(), ..ForgetReport::default() };
+        let mut report = ForgetReport::default();
+        progress.logs.remove(log);
         if progress.has_unsynced_results {
             // Its reviews stay, and only its lines can tell those that were lost.
             self.restore_results(&mut progress)?;
@@ -80,7 +79,7 @@ impl TeamSync<'_> {
         progress.reader.clear();
         progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine.is_forgotten(from_ref(log))));
         store.update_other_places(|progress| {
-            report.was_known |= progress.logs.remove(log).is_some();
+            progress.logs.remove(log);
             progress.set_aside.retain(|entry| entry.segment.log != *log);
             progress.reader.clear();
         })?;
@@ -95,12 +94,9 @@ impl TeamSync<'_> {
         store.write_team_progress(&progress)?;
         if let Some(team) = &team {
             let decided = list_decided_by(&store.triage_log()?, log);
-            // What came from another place, or before this machine was elsewhere, is here, too.
-            report.was_known |= !decided.is_empty();
             report.changed = self.apply_decisions(team, &decided, &mut progress, &mut SyncReport::default())?;
             store.write_team_progress(&progress)?;
             report.retired = self.retire_unconfirmed(log, &progress.forgotten)?;
-            report.was_known |= report.retired > 0;
         }
         Ok(report)
     }

@@ -1,7 +1,8 @@
 //! Settles results that answer another request: those of another machine, and those of code that is back.
 
 use super::*;
-use crate::domain::{HeldBackPlace, MachineName, RunOrigin, TeamPerson};
+use crate::config::{ReviewerKind, ReviewerSettings};
+use crate::domain::{HeldBackPlace, MachineName, Panel, PanelMember, RequestDecision, RunOrigin, TeamPerson};
 
 impl LifecycleFixture {
     /// Records a silent review of the working tree that another machine has made, and takes it as the answer to a request here.
@@ -27,7 +28,7 @@ impl LifecycleFixture {
         let (services, snapshot) = (&self.services, self.take_snapshot());
         let own = self.draft(&services.ambient.new_run_id(), &snapshot, Source::Cli, "any");
         let answer = services.store.run(run_id).expect("readable").expect("the run");
-        services.findings().settle_adopted_result(&own, &answer)
+        services.findings().settle_adopted_result(&own, &answer).unproven
     }
 }
 
@@ -43,13 +44,18 @@ fn a_review_of_another_machine_settles_what_it_shows_to_be_read_and_names_the_re
     for (case, text, reviewer, is_read, held_back, expected) in [
         ("it has read the place", fixed, "opus", true, Some(vec![]), (addressed, false)),
         ("another reviewer", fixed, "haiku", true, Some(vec![]), (open, false)),
+        ("a panel, whose members it does not name", fixed, "panel:opus+haiku", true, Some(vec![]), (open, true)),
         ("a record of an older version", fixed, "opus", true, None, (open, true)),
         ("a report is held back in the file", fixed, "opus", true, Some(vec![place("a.py")]), (open, true)),
         ("a report is held back elsewhere", fixed, "opus", true, Some(vec![place("b.py")]), (addressed, false)),
         ("it does not say that it has read the place", fixed, "opus", false, Some(vec![]), (open, true)),
         ("the code is as it was", BODY, "opus", true, Some(vec![]), (open, false)),
     ] {
-        let bench = LifecycleFixture::new();
+        let mut bench = LifecycleFixture::new();
+        for name in ["opus", "haiku"] {
+            let settings = Arc::make_mut(&mut bench.services.settings);
+            settings.reviewers.insert(name.to_owned(), ReviewerSettings::new(ReviewerKind::Openai));
+        }
         // The clock of the other machine is behind.
         let theirs = bench.services.ambient.new_run_id();
         bench.write(BODY);
@@ -96,4 +102,70 @@ fn code_that_is_fixed_again_is_settled_by_the_review_that_has_read_the_fix() {
         bench.write(text);
         assert_eq!((bench.answer_with(run), bench.status(&id)), (vec![], expected), "{text}");
     }
+}
+
+#[test]
+fn a_finding_that_is_reported_again_and_dismissed_elsewhere_alone_is_back_here() {
+    let bench = LifecycleFixture::new();
+    let theirs = bench.services.ambient.new_run_id();
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+    let id = first.findings[0].finding_id.clone();
+    bench.write(&BODY.replace("result = 0", "result = 1 - 1"));
+    bench.run("opus", RunStatus::Completed, &[]);
+    assert_eq!(bench.status(&id), FindingStatus::Addressed);
+    bench.write(BODY);
+    let held_back = HeldBackPlace { finding_id: id.clone(), path: "a.py".to_owned() };
+    let unproven = bench.take_from_team(&theirs, "opus", cover_all(&bench.take_snapshot()), Some(vec![held_back]));
+    assert_eq!((bench.status(&id), unproven), (FindingStatus::Unresolved, vec![id]));
+}
+
+#[test]
+fn a_report_counts_again_when_its_finding_is_no_longer_dismissed() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let reports = [report(Priority::P0, (2, 2), "not exact")];
+    let id = bench.run("opus", RunStatus::Completed, &reports).findings[0].finding_id.clone();
+    bench.triage(&id, FindingStatus::Dismissed);
+    let second = bench.run("opus", RunStatus::Completed, &reports);
+    assert_eq!((second.findings.len(), second.held_back.len()), (0, 1));
+    assert!(bench.answer_with(&second.run.run_id).is_empty());
+    bench.triage(&id, FindingStatus::Open);
+    assert_eq!(bench.answer_with(&second.run.run_id), vec![id]);
+}
+
+#[test]
+fn the_last_review_of_this_machine_is_found_behind_many_of_others() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+    for _ in 0..7 {
+        let theirs = bench.services.ambient.new_run_id();
+        bench.take_from_team(&theirs, "opus", Coverage::default(), None);
+    }
+    let last = bench.run("haiku", RunStatus::Completed, &[]);
+    let settlement = FindingSettlement::new(&bench.services, &last.run, RunStatus::Completed, ReviewExtent::Whole);
+    let settlement = settlement.expect("readable");
+    let follower = settlement.find_follower().map(|index| settlement.view.run_id(index).to_owned());
+    assert_eq!(follower, Some(first.run.run_id.to_string()));
+}
+
+#[test]
+fn a_panel_names_what_its_member_of_another_machine_holds_back() {
+    let bench = LifecycleFixture::new();
+    let theirs = bench.services.ambient.new_run_id();
+    bench.write(BODY);
+    let id = FindingId::from_parts("CORRECTNESS", "a.py", "result = 0", 0);
+    let held_back = HeldBackPlace { finding_id: id.clone(), path: "a.py".to_owned() };
+    bench.take_from_team(&theirs, "opus", Coverage::default(), Some(vec![held_back]));
+    let run_id = bench.services.ambient.new_run_id();
+    let mut panel = bench.draft(&run_id, &bench.take_snapshot(), Source::Cli, "panel:opus+haiku");
+    let member = PanelMember {
+        reviewer: "opus".to_owned(),
+        run_id: theirs,
+        decision: RequestDecision::Reuse,
+        saved_token_estimate: 0,
+    };
+    panel.links.panel = Some(Panel { name: "opus+haiku".to_owned(), members: vec![member], ..Panel::default() });
+    assert_eq!(bench.services.findings().list_dismissed_by_members(&panel), vec![id]);
 }
