@@ -285,6 +285,18 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
     log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
 }
 
+/// Returns the finding that stands for the problem of an id after these lines: of a report that a panel merged into a finding
+/// with another id, that finding; else the id itself.
+pub fn follow_merged<'a>(log: &'a [Disposition], id: &'a FindingId) -> &'a FindingId {
+    /// Longest way that is followed; each step is a later panel. A damaged file could lead in a circle.
+    const MAX_MERGES: usize = 64;
+    let find_target = |id: &&'a FindingId| {
+        let last = log.iter().rev().find(|line| line.finding_id == **id)?;
+        last.merged_into.as_ref().filter(|_| last.status == FindingStatus::Obsolete)
+    };
+    std::iter::successors(Some(id), find_target).take(MAX_MERGES).last().unwrap_or(id)
+}
+
 /// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
