@@ -409,11 +409,12 @@ impl<'a> UndoStacks<'a> {
         action: TriageAction,
         at: Time,
     ) -> Option<Vec<Disposition>> {
+        // A finding of a panel's list has the origin of the decision that it took over.
         let mut known = HashSet::new();
         let sets = log
             .iter()
             .filter(|line| line.action == TriageAction::Set && line.group == group && self.author.has_written(line))
-            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert(&origin.id)));
+            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
         let lines: Vec<Disposition> = sets
             .filter_map(|set| {
                 let (from, to) = match action {
