@@ -102,24 +102,6 @@ mod tests {
     use super::*;
     use crate::runner::fixture::RunnerFixture;
 
-    /// Returns the line of a panel that lists the problem of a report under another id.
-    fn merge(report: &FindingId, listed: &FindingId) -> Disposition {
-        Disposition {
-            finding_id: report.clone(),
-            status: FindingStatus::Obsolete,
-            previous: FindingStatus::Open,
-            actor: Actor::Engine,
-            reason: format!("the panel lists the problem as {listed}"),
-            at: crate::domain::Time::UNIX_EPOCH,
-            action: TriageAction::Set,
-            group: "ar_1".to_owned(),
-            run_id: None,
-            merged_into: Some(listed.clone()),
-            team: None,
-            ci: false,
-        }
-    }
-
     #[test]
     fn a_decision_about_a_merged_report_is_one_about_the_finding_of_the_list() {
         use Actor::{Assistant, User};
@@ -129,6 +111,9 @@ mod tests {
         let [report, moved, listed] =
             ["report", "moved", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
         // A later panel has listed the finding of the first one under yet another id.
+        let merge = |report: &FindingId, listed: &FindingId| {
+            Disposition::from_merge(report, Open, listed, &ambient.new_run_id(), ambient.now())
+        };
         let lines = vec![merge(&report, &moved), merge(&moved, &listed)];
         store.decide(|_| Ok::<_, StoreError>(lines)).expect("stored");
         let set = |chosen: &[&FindingId], actor: Actor, status: FindingStatus| {

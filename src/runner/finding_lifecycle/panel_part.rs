@@ -230,20 +230,8 @@ impl FindingSettlement<'_> {
             let is_decided =
                 last.is_some_and(|last| last.actor != Actor::Engine && last.previous == FindingStatus::Obsolete);
             let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved) && !is_decided;
-            is_undecided.then(|| Disposition {
-                finding_id: id.clone(),
-                status: FindingStatus::Obsolete,
-                previous: present.status(),
-                actor: Actor::Engine,
-                reason: format!("the panel lists the problem as {into}"),
-                at: self.services.ambient.now(),
-                action: TriageAction::Set,
-                group: run.to_string(),
-                run_id: Some(run.clone()),
-                merged_into: Some(into.clone()),
-                team: None,
-                ci: false,
-            })
+            let merge = || Disposition::from_merge(id, present.status(), into, run, self.services.ambient.now());
+            is_undecided.then(merge)
         });
         undecided.collect()
     }
