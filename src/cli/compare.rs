@@ -286,7 +286,8 @@ impl<'a> StoredRuns<'a> {
     }
 
     /// Returns the tokens and the cost of a review. A panel's are those of its second opinions and of all its members, those
-    /// included that another request paid for: without their reviews there is no such list.
+    /// included that another request paid for: without their reviews there is no such list. The cost of a panel of another
+    /// machine is not known, for its members are not here.
     fn sum_spending(&self, row: &RunRow<'_>) -> ReviewSpending {
         let members = row.panel_members().map(|(run, _)| run);
         let indexes = std::iter::once(row.id).chain(members).filter_map(|run| self.view.run_index(run));
@@ -296,7 +297,9 @@ impl<'a> StoredRuns<'a> {
             let is_known = figures.is_none_or(|figures| figures.known_cost().is_some());
             ReviewSpending { tokens: run.tokens, cost: is_known.then_some(run.cost) }
         });
-        spending.fold(ReviewSpending::NOTHING, ReviewSpending::plus)
+        let spending = spending.fold(ReviewSpending::NOTHING, ReviewSpending::plus);
+        let has_unknown_members = Panel::name_of(row.reviewer).is_some() && !row.is_panel();
+        ReviewSpending { cost: spending.cost.filter(|_| !has_unknown_members), ..spending }
     }
 
     fn read(&self, row: &RunRow<'_>, id: &RunId) -> Result<ComparedRun, CliError> {

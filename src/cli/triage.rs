@@ -20,7 +20,7 @@ use crate::report::describe_snooze_end;
 use crate::runner::{
     RatingError, SetStatusError, SnoozeError, SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings,
 };
-use crate::store::StoreView;
+use crate::store::{StoreView, triage};
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
@@ -126,8 +126,7 @@ fn resolve_findings(session: &Session, arguments: &TriageArgs) -> Result<Vec<Fin
             chosen.push(id);
         }
     }
-    // To open the report again takes it out of the finding that it was merged into.
-    if arguments.status != TriageStatus::Open {
+    if arguments.status.to_status().is_none_or(policy::follows_merge) {
         follow_merged(session, &view, &mut chosen)?;
     }
     Ok(chosen)
@@ -136,22 +135,21 @@ fn resolve_findings(session: &Session, arguments: &TriageArgs) -> Result<Vec<Fin
 /// Replaces reports that a panel merged into a finding with another id by that finding, and says so: a decision is about the
 /// problem.
 fn follow_merged(session: &Session, view: &StoreView, chosen: &mut Vec<FindingId>) -> Result<(), CliError> {
-    let is_obsolete = |index: usize| view.finding_status(index) == FindingStatus::Obsolete;
-    let find_obsolete = |id: &FindingId| view.finding_index(id.as_str()).filter(|index| is_obsolete(*index));
-    if !chosen.iter().any(|id| find_obsolete(id).is_some()) {
+    let is_obsolete = |id: &FindingId| {
+        view.finding_index(id.as_str()).is_some_and(|index| view.finding_status(index) == FindingStatus::Obsolete)
+    };
+    if !chosen.iter().any(is_obsolete) {
         return Ok(());
     }
-    let merged = session.store.list_merged(view)?;
+    let log = session.store.triage_log()?;
     let mut listed: Vec<FindingId> = Vec::new();
-    for id in chosen.drain(..) {
-        let target = find_obsolete(&id).and_then(|index| merged.get(&index));
-        let target = target.and_then(|target| view.finding(*target).id.parse::<FindingId>().ok());
-        if let Some(target) = &target {
+    for id in chosen.iter() {
+        let target = triage::follow_merged(&log, id);
+        if target != id {
             output::print_note(&format!("note: a panel lists {id} as {target}"));
         }
-        let id = target.unwrap_or(id);
-        if !listed.contains(&id) {
-            listed.push(id);
+        if !listed.contains(target) {
+            listed.push(target.clone());
         }
     }
     *chosen = listed;

@@ -165,6 +165,24 @@ impl Disposition {
         format!("{FORGET_PREFIX}{machine}")
     }
 
+    /// Returns the line that makes a report obsolete because the list of a panel's run has its problem under another id.
+    pub fn from_merge(report: &FindingId, previous: FindingStatus, listed: &FindingId, run: &RunId, at: Time) -> Self {
+        Self {
+            finding_id: report.clone(),
+            status: FindingStatus::Obsolete,
+            previous,
+            actor: Actor::Engine,
+            reason: format!("the panel lists the problem as {listed}"),
+            at,
+            action: TriageAction::Set,
+            group: run.to_string(),
+            run_id: Some(run.clone()),
+            merged_into: Some(listed.clone()),
+            team: None,
+            ci: false,
+        }
+    }
+
     /// Returns the line that follows from forgetting a machine: it moves a finding from one status to another.
     pub fn from_forgetting(
         machine: &MachineName,

@@ -69,6 +69,12 @@ pub fn needs_reason(to: FindingStatus) -> bool {
     to == FindingStatus::Dismissed
 }
 
+/// Returns true if a decision about a report that a panel merged into a finding with another id is one about that finding. Who
+/// opens the report again takes it out of the finding.
+pub fn follows_merge(to: FindingStatus) -> bool {
+    to != FindingStatus::Open
+}
+
 /// Order of a run's snapshot and the last change of the finding's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimOrder {

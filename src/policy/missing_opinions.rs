@@ -5,7 +5,8 @@
 //! | a reviewer did not answer, in fewer than [`MAX_ATTEMPTS`] runs | begins a new run |
 //! | a reviewer did not answer in as many runs | reuses the list, and says so |
 //! | a limit was reached that allows more now | begins a new run |
-//! | a limit was reached that stands | reuses the list, and says so |
+//! | a limit of each run was reached, and the last run got verdicts that the one before it had not | begins a new run |
+//! | a limit was reached that stands, or a run with this limit got no new verdict | reuses the list, and says so |
 //!
 //! The new run reuses the members and the verdicts that are there, so that only the missing ones are asked for. A reviewer that
 //! gets other settings is another question, and so is a forced request: both begin anew.
@@ -18,6 +19,8 @@ use crate::domain::{BudgetKind, BudgetStop, RunId};
 pub struct MissingOpinions {
     /// Number of runs of the panel in which a reviewer did not answer: the last one, and those before it that it completes.
     pub failed_runs: u32,
+    /// True if the last run has verdicts that the run which it completes had not.
+    pub has_new_verdicts: bool,
     /// Limits at which the last run sent no request.
     pub stops: Vec<OpinionStop>,
 }
@@ -42,16 +45,16 @@ pub enum PresentLimit {
 }
 
 impl OpinionStop {
-    /// Returns true if a new run can ask for more than the stopped one.
-    fn allows_more(&self) -> bool {
+    /// Returns true if a new run can get more than the stopped one.
+    fn allows_more(&self, has_new_verdicts: bool) -> bool {
         let OpinionStop { stop: BudgetStop { kind, reached, limit }, present } = *self;
         match present {
             PresentLimit::Open => true,
             PresentLimit::UsedUp => false,
-            // A new run has the whole limit of a run. If the stopped one asked for nothing, it would ask for nothing again.
+            // A new run has the whole limit of a run. After one without a new verdict, it would pay for the same requests again.
             PresentLimit::AtMost(now) => {
                 let is_of_run = matches!(kind, BudgetKind::RunCost | BudgetKind::RunTokens);
-                (now > limit && now > reached) || (is_of_run && reached > 0.0)
+                (now > limit && now > reached) || (is_of_run && has_new_verdicts)
             }
         }
     }
@@ -66,7 +69,7 @@ pub fn renew_opinions(decision: Decision, missing: &MissingOpinions) -> Decision
         let reason = anew(run, "who was asked for them did not answer");
         return Decision { action: ReviewAction::Launch, reason, ..decision };
     }
-    if let Some(open) = missing.stops.iter().find(|stop| stop.allows_more()) {
+    if let Some(open) = missing.stops.iter().find(|stop| stop.allows_more(missing.has_new_verdicts)) {
         let reason = anew(run, &format!("{}, which allows more now", open.stop.describe()));
         return Decision { action: ReviewAction::Launch, reason, ..decision };
     }
@@ -170,7 +173,9 @@ mod tests {
         #[case] is_asked: bool,
         #[case] says: &str,
     ) {
-        let missing = MissingOpinions { failed_runs, stops: stopped.into_iter().collect() };
+        // A run that spent something has got a verdict for it.
+        let has_new_verdicts = stopped.is_some_and(|stopped| stopped.stop.reached > 0.0);
+        let missing = MissingOpinions { failed_runs, has_new_verdicts, stops: stopped.into_iter().collect() };
         let decision = decide_anew(reuse(), &missing);
         assert_eq!(decision.action, if is_asked { ReviewAction::Launch } else { reuse() }, "{}", decision.reason);
         assert!(decision.reason.contains(says), "{}", decision.reason);
@@ -178,5 +183,14 @@ mod tests {
         assert!(decision.reason.starts_with(&begins), "{}", decision.reason);
         // Who is not given a list gets none of this.
         assert_eq!(decide_anew(ReviewAction::Skip, &missing).reason, "reviewed");
+    }
+
+    #[rstest]
+    #[case::a_new_verdict(true)]
+    #[case::an_answer_without_a_verdict(false)]
+    fn a_limit_of_each_run_holds_anew_only_while_runs_get_verdicts(#[case] has_new_verdicts: bool) {
+        let stops = vec![stop(BudgetKind::RunCost, 0.9, 1.0, PresentLimit::AtMost(1.0))];
+        let decision = decide_anew(reuse(), &MissingOpinions { failed_runs: 0, has_new_verdicts, stops });
+        assert_eq!(decision.action == ReviewAction::Launch, has_new_verdicts, "{}", decision.reason);
     }
 }

@@ -68,7 +68,7 @@ pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, d
 pub use known_run::{CancelRequest, EquivalenceKey, KnownRun, Resumable, ReviewExtent, RunAdvance, find_answers};
 pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
-    find_resolution, may_cancel, may_set, needs_reason, next_status,
+    find_resolution, follows_merge, may_cancel, may_set, needs_reason, next_status,
 };
 pub(crate) use missing_opinions::{MissingOpinions, OpinionStop, PresentLimit, renew_opinions};
 pub(crate) use moved_decisions::{LoggedDecision, take_over_decisions};

@@ -36,7 +36,7 @@ pub struct ComparedRun {
 pub struct ReviewSpending {
     /// Tokens that were sent and received.
     pub tokens: u64,
-    /// Cost in US dollars; `None` if tokens were spent without a known price.
+    /// Cost in US dollars; `None` if it is not known: of tokens without a known price, or of members that are not here.
     pub cost: Option<f64>,
 }
 

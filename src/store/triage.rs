@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Store, StoreError};
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
-    Rating, SnoozeEnd, Time, TriageAction,
+    Actor, Disposition, Finding, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus,
+    MachineName, Rating, SnoozeEnd, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -250,9 +250,42 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
-            self.append_dispositions(&lines)?;
+            let merged = self.merge_undone_reports(&decisions, &lines)?;
+            self.append_dispositions(&[lines.as_slice(), &merged].concat())?;
             Ok(UndoOutcome::Decided(lines))
         })
+    }
+
+    /// Returns the lines by which undone reports of a panel's members give way to the finding of its list that had taken their
+    /// decision over. Both would be open, and the problem would be listed twice.
+    fn merge_undone_reports(
+        &self,
+        log: &[Disposition],
+        undone: &[Disposition],
+    ) -> Result<Vec<Disposition>, StoreError> {
+        let mut merged = Vec::new();
+        let is_of_step = |line: &&Disposition| undone.first().is_some_and(|first| first.group == line.group);
+        let taken_over = log.iter().filter(|line| line.action == TriageAction::Set && line.is_taken_over());
+        for taken in taken_over.filter(is_of_step) {
+            let Some(run) = &taken.run_id else { continue };
+            let Some(output) = self.output(run)? else { continue };
+            let held_back = output.held_back.iter().map(|held| &held.finding);
+            let list: Vec<&Finding> = output.findings.iter().chain(held_back).collect();
+            let has_voice = |finding: &Finding, id: &FindingId| finding.voices.iter().any(|one| one.finding_id == *id);
+            // An id of several problems stays.
+            let is_merged = |id: &FindingId| {
+                let mut about = list.iter().filter(|finding| finding.finding_id == *id || has_voice(finding, id));
+                about.next().is_some_and(|finding| finding.finding_id == taken.finding_id && *id != taken.finding_id)
+                    && about.next().is_none()
+            };
+            let open = undone.iter().filter(|line| line.status.is_undecided() && is_merged(&line.finding_id));
+            merged.extend(
+                open.map(|line| {
+                    Disposition::from_merge(&line.finding_id, line.status, &taken.finding_id, run, line.at)
+                }),
+            );
+        }
+        Ok(merged)
     }
 }
 
@@ -283,6 +316,18 @@ pub fn undo_or_redo_fix(
 /// Returns the status of a finding after these lines: the status of its last line, or open when there is none.
 pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
     log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
+}
+
+/// Returns the finding that stands for the problem of an id after these lines: of a report that a panel merged into a finding
+/// with another id, that finding; else the id itself.
+pub fn follow_merged<'a>(log: &'a [Disposition], id: &'a FindingId) -> &'a FindingId {
+    /// Longest way that is followed; each step is a later panel. A damaged file could lead in a circle.
+    const MAX_MERGES: usize = 64;
+    let find_target = |id: &&'a FindingId| {
+        let last = log.iter().rev().find(|line| line.finding_id == **id)?;
+        last.merged_into.as_ref().filter(|_| last.status == FindingStatus::Obsolete)
+    };
+    std::iter::successors(Some(id), find_target).take(MAX_MERGES).last().unwrap_or(id)
 }
 
 /// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
@@ -397,11 +442,12 @@ impl<'a> UndoStacks<'a> {
         action: TriageAction,
         at: Time,
     ) -> Option<Vec<Disposition>> {
+        // A finding of a panel's list has the origin of the decision that it took over.
         let mut known = HashSet::new();
         let sets = log
             .iter()
             .filter(|line| line.action == TriageAction::Set && line.group == group && self.author.has_written(line))
-            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert(&origin.id)));
+            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
         let lines: Vec<Disposition> = sets
             .filter_map(|set| {
                 let (from, to) = match action {

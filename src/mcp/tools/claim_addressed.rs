@@ -61,9 +61,10 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         refused => ToolFailure::new(refused.to_string())
             .hint("an assistant claims fixes of open and unresolved findings; the user decides about the others"),
     })?;
-    let (status, previous) = match lines.first() {
-        Some(line) => (line.status, line.previous),
-        None => (FindingStatus::Addressed, FindingStatus::Addressed),
+    let (finding, status, previous) = match lines.first() {
+        // A panel may have merged the report into a finding with another id.
+        Some(line) => (&line.finding_id, line.status, line.previous),
+        None => (&finding, FindingStatus::Addressed, FindingStatus::Addressed),
     };
     ToolOutput::new(&ClaimResult {
         finding_id: finding.to_string(),

@@ -11,6 +11,7 @@ use crate::domain::{
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, LoggedDecision, SilentRun};
 use crate::review::{FindingIdentities, ProblemText, ReviewOutcome};
 use crate::runner::{RunnerError, Services};
+use crate::store::triage::follow_merged;
 use crate::store::{LatestDispositions, StoreView};
 
 impl PanelPart {
@@ -140,25 +141,23 @@ impl FindingSettlement<'_> {
             let row = self.view.finding_index(finding.finding_id.as_str()).map(|index| self.view.finding(index));
             row.is_some_and(|row| row.status == FindingStatus::Obsolete)
         };
-        let obsolete: HashSet<&str> =
-            findings.iter().filter(|finding| is_obsolete(finding)).map(|finding| finding.finding_id.as_str()).collect();
-        if obsolete.is_empty() {
+        if !findings.iter().any(is_obsolete) {
             return Ok(());
         }
-        let said = self.services.store.latest_dispositions(&obsolete)?;
+        let log = self.services.store.triage_log()?;
         let mut ids: HashSet<FindingId> = findings.iter().map(|finding| finding.finding_id.clone()).collect();
         for finding in findings {
-            let Some((_, last)) = said.get(&finding.finding_id) else { continue };
-            let Some(target) = last.merged_into.as_ref().filter(|id| !ids.contains(*id)) else { continue };
-            let Some(row) = self.view.finding_index(target.as_str()).map(|index| self.view.finding(index)) else {
+            let target = follow_merged(&log, &finding.finding_id).clone();
+            let Some(index) = self.view.finding_index(target.as_str()) else { continue };
+            if !ids.insert(target.clone()) {
                 continue;
-            };
-            ids.insert(target.clone());
-            finding.finding_id = target.clone();
+            }
+            let row = self.view.finding(index);
+            finding.detail_ref = format!("outputs/{}.json#{target}", self.run.run_id);
+            finding.finding_id = target;
             if let Ok(first) = row.first_run.parse() {
                 finding.first_run_id = first;
             }
-            finding.detail_ref = format!("outputs/{}.json#{target}", self.run.run_id);
         }
         Ok(())
     }
@@ -224,20 +223,8 @@ impl FindingSettlement<'_> {
             let is_decided =
                 last.is_some_and(|last| last.actor != Actor::Engine && last.previous == FindingStatus::Obsolete);
             let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved) && !is_decided;
-            is_undecided.then(|| Disposition {
-                finding_id: id.clone(),
-                status: FindingStatus::Obsolete,
-                previous: present.status(),
-                actor: Actor::Engine,
-                reason: format!("the panel lists the problem as {into}"),
-                at: self.services.ambient.now(),
-                action: TriageAction::Set,
-                group: run.to_string(),
-                run_id: Some(run.clone()),
-                merged_into: Some(into.clone()),
-                team: None,
-                ci: false,
-            })
+            let merge = || Disposition::from_merge(id, present.status(), into, run, self.services.ambient.now());
+            is_undecided.then(merge)
         });
         undecided.collect()
     }

@@ -420,3 +420,34 @@ fn the_last_reports_before_a_panel_are_found_together() {
         assert_eq!((before.quoted_code.as_str(), reporters.as_slice()), (finding.quoted_code.as_str(), expected));
     }
 }
+
+#[test]
+fn a_report_that_two_panels_have_merged_gets_the_id_of_the_last_list() {
+    let life = LifecycleFixture::new();
+    life.write(BODY);
+    let titles = ["one", "two", "three"];
+    let reports = titles.map(|title| {
+        let line = 2 + titles.iter().position(|one| *one == title).expect("a title") as u32;
+        report(Priority::P1, (line, line), title)
+    });
+    let output = life.run("m", RunStatus::Completed, &reports);
+    let [one, two, three] = titles.map(|title| {
+        let found = output.findings.iter().find(|finding| finding.title == title);
+        found.expect("raised").clone()
+    });
+    let merge = |report: &Finding, listed: &Finding| {
+        let (run, at) = (&output.run.run_id, life.services.ambient.now());
+        Disposition::from_merge(&report.finding_id, FindingStatus::Open, &listed.finding_id, run, at)
+    };
+    let lines = vec![merge(&one, &two), merge(&two, &three)];
+    life.services.store.decide(|_| Ok::<_, crate::store::StoreError>(lines)).expect("stored");
+    let settlement =
+        FindingSettlement::new(&life.services, &output.run, RunStatus::Completed, ReviewExtent::Whole).expect("a run");
+    let follow = |mut findings: Vec<Finding>| {
+        settlement.follow_merged(&mut findings).expect("readable");
+        findings.into_iter().map(|finding| finding.finding_id).collect::<Vec<_>>()
+    };
+    let ids = [&one, &three].map(|finding| finding.finding_id.clone());
+    assert_eq!(follow(vec![one.clone()]), ids[1..]);
+    assert_eq!(follow(vec![one, three]), ids, "who reports both has told them apart");
+}

@@ -139,12 +139,22 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
     let own = |at: i64, line: Disposition| Disposition { at: time(at), ..line };
     let (ada, bob) = (("ada-1", "Ada@example.org"), ("bob-1", "bob@example.org"));
     let one = || sent(1, ada, line('a', "t_1", Open, Dismissed, "intended"));
+    let taken_over = || {
+        let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
+        Disposition { finding_id: line('b', "", Open, Dismissed, "").finding_id, run_id: Some(run), ..one() }
+    };
     let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[] };
     let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
     // z is undo and y is redo.
     for (title, mut log, keys, expected) in [
         ("all of a group", vec![one(), sent(1, ada, line('b', "t_1", Open, Dismissed, "x"))], "zz", "a open, b open|"),
         ("there and back", vec![one()], "zyz", "a open|a dismissed|a open"),
+        (
+            "one that a panel of this machine took over",
+            vec![one(), taken_over()],
+            "zyz",
+            "a open, b open|a dismissed, b dismissed|a open, b open",
+        ),
         ("nobody else's", vec![sent(1, bob, line('a', "t_1", Open, Dismissed, "x"))], "z", ""),
         (
             "the later one, although it came first",

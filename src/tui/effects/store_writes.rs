@@ -1,5 +1,6 @@
 //! Writes to the store what the user decides, in the order of the keys.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -9,7 +10,7 @@ use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, TriageAction};
 use crate::git::Repo;
 use crate::policy;
-use crate::runner::{SnoozeWish, rate_findings, snooze_findings};
+use crate::runner::{SnoozeWish, find_decided, rate_findings, snooze_findings};
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreError};
 
@@ -89,12 +90,12 @@ fn apply_triage_order(
         TriageOrder::Set(lines) => {
             let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
             // Another process may have decided since the screen was drawn, so the status is taken from the store.
-            let disposition = |log: &[Disposition], line: &TriageOrderItem| {
-                let previous = triage::status_after(log, &line.finding);
+            let disposition = |log: &[Disposition], finding: &FindingId, line: &TriageOrderItem| {
+                let previous = triage::status_after(log, finding);
                 policy::may_set(Actor::User, previous, line.status)
                     .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
                 Ok(Disposition {
-                    finding_id: line.finding.clone(),
+                    finding_id: finding.clone(),
                     status: line.status,
                     previous,
                     actor: Actor::User,
@@ -108,7 +109,12 @@ fn apply_triage_order(
                     ci: false,
                 })
             };
-            let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());
+            let decided = store.decide(|log| {
+                let mut known = HashSet::new();
+                let decided = lines.iter().map(|line| (find_decided(log, &line.finding, line.status), line));
+                let decided = decided.filter(|(finding, _)| known.insert(*finding));
+                decided.map(|(finding, line)| disposition(log, finding, line)).collect::<Result<_, _>>()
+            });
             decided.map(UndoOutcome::Decided)
         }
         TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),

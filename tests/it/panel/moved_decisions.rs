@@ -65,6 +65,10 @@ fn a_decision_holds_for_a_finding_that_an_earlier_review_knows_under_another_id(
     // What was one decision is taken back at once.
     panel.place.revdeck(&["undo"]);
     assert_eq!(history(&panel, &known).last().map(|(status, _)| status.as_str()), Some("open"));
+    // The report that was decided gives way to the finding of the list.
+    assert_eq!(panel.listed().len(), 1, "{:?}", panel.listed());
+    panel.place.revdeck(&["undo", "--redo"]);
+    assert_eq!(panel.listed(), [], "one redo decides again");
 }
 
 #[rstest]

@@ -90,6 +90,24 @@ fn the_members_of_a_panel_do_not_wait_to_be_sent() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_panel_of_another_machine_has_cost_is_not_known() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    super::use_agent(&ada);
+    for machine in [&ada, &bob] {
+        machine.write("c.py", "def load(path):\n    return open(path)\n");
+    }
+    run(&ada, &["review", "--worktree", "--reviewer", "builtin,agent", "--wait"], DONE);
+    sync(&ada);
+    sync(&bob);
+    run(&bob, &["review", "--worktree", "--reviewer", "builtin", "--wait"], DONE);
+    // The members of the panel stay on the machine that they worked on.
+    let compared = bob.json(&["compare", "builtin+agent", "builtin", "--format", "json"], DONE);
+    assert!(compared["runs"][0]["cost"].is_null() && compared["runs"][1]["cost"] == 0.0, "{compared}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_report_of_the_team_names_who_has_reviewed_the_code_instead() {
     let team = Team::new();
     let (ada, bob) = (team.member("Ada"), team.member("Bob"));
