@@ -389,6 +389,13 @@ impl Coverage {
             || self.left_out.iter().any(OmittedFile::is_gap)
     }
 
+    /// Returns true if no changed file was reviewed, now or by an earlier run whose hunks were carried over.
+    pub fn is_empty(&self) -> bool {
+        self.files_total > 0
+            && (self.files_covered, self.files_carried) == (0, 0)
+            && (self.hunks_covered, self.hunks_carried) == (0, 0)
+    }
+
     /// Returns the number of hunks that were to be reviewed and were not.
     pub fn missing_hunks(&self) -> u32 {
         self.hunks_total.saturating_sub(self.hunks_covered.saturating_add(self.hunks_carried))

@@ -621,10 +621,9 @@ impl RunRecord {
     /// of left-out files are searched for secrets.
     pub fn shortfall(&self) -> Option<Shortfall> {
         let coverage = &self.outcome.coverage;
-        // Carried hunks count among all hunks.
         let is_unreviewed = self.status == RunStatus::Completed
-            && coverage.files_total > 0
-            && (coverage.files_covered, coverage.hunks_total, coverage.hunks_covered) == (0, 0, 0)
+            && coverage.is_empty()
+            && coverage.hunks_total == 0
             && self.outcome.finding_counts.total() == 0;
         match self.is_incomplete() {
             true => Some(Shortfall::Gaps),

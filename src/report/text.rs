@@ -182,9 +182,14 @@ pub fn format_line_range(start: u32, end: u32) -> String {
     if start == end { start.to_string() } else { format!("{start}-{end}") }
 }
 
-/// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`.
+/// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`. A review that
+/// reviewed no file says so instead of `no findings`.
 pub fn describe_findings(look: &TextOptions, findings: &[Finding], coverage: &Coverage) -> String {
-    let mut parts = vec![format_counts(&FindingCounts::from_findings(findings)), describe_coverage(coverage)];
+    let found = match findings.is_empty() && coverage.is_empty() {
+        true => "nothing reviewed".to_owned(),
+        false => format_counts(&FindingCounts::from_findings(findings)),
+    };
+    let mut parts = vec![found, describe_coverage(coverage)];
     if !coverage.left_out.is_empty() {
         parts.push(describe_left_out(&coverage.left_out));
     }
@@ -551,6 +556,22 @@ mod tests {
             (S::Cancelled, "budget", Some(Shortfall::Gaps), (TextStyle::Faint, "budget")),
         ] {
             assert_eq!(run_status_word(status, state, shortfall), expected);
+        }
+    }
+
+    #[test]
+    fn a_review_that_reviewed_no_file_does_not_say_that_there_are_no_findings() {
+        let look = TextOptions { color: false, ascii: false, width: None, now: Time::UNIX_EPOCH };
+        for (files_total, files_covered, hunks_total, hunks_carried, expected) in [
+            (1, 0, 0, 0, "nothing reviewed"),
+            (1, 0, 2, 0, "nothing reviewed"),
+            (2, 1, 1, 0, "no findings"),
+            (1, 0, 2, 2, "no findings"),
+            (0, 0, 0, 0, "no findings"),
+        ] {
+            let coverage = Coverage { files_total, files_covered, hunks_total, hunks_carried, ..Coverage::default() };
+            let said = describe_findings(&look, &[], &coverage);
+            assert_eq!(said.split(" · ").next(), Some(expected), "{said}");
         }
     }
 

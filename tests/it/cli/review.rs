@@ -190,7 +190,7 @@ fn a_run_that_did_not_complete_is_never_clean() {
     assert_eq!(output.status.code(), Some(INCOMPLETE), "{}{}", out(&output), err(&output));
     assert_snapshot!(test.normalise(&out(&output)), @"
     run [run] is cancelled: stopped by the user: changed my mind
-    no findings · 0 of 1 file, 0 of 1 hunk reviewed
+    nothing reviewed · 0 of 1 file, 0 of 1 hunk reviewed
     ");
 }
 
@@ -412,7 +412,7 @@ fn where_nothing_could_be_read_nothing_is_clean() {
     assert_snapshot!(test.output(&["review", "--wait"], INCOMPLETE), @"
     run [run] is skipped: nothing to review: the one changed file is left out
     incomplete: 1 file not reviewed: wide.py (unreadable)
-    no findings · 0 of 1 file, 0 hunks reviewed · 1 left out: unreadable
+    nothing reviewed · 0 of 1 file, 0 hunks reviewed · 1 left out: unreadable
       wide.py: unreadable
     ");
 }
