@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::resolve_id::{self, RunOrFinding};
-use super::review::RunResult;
+use super::run_result::RunResult;
 use super::session::Invocation;
 use super::{complete, output, show};
 use crate::config::RequiredAssets;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
-use super::review::RunResult;
+use super::run_result::RunResult;
 use super::session::{Invocation, Session};
 use super::{output, repo_path, runs};
 use crate::config::RequiredAssets;

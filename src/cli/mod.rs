@@ -58,6 +58,7 @@ mod resolve_id;
 mod resume;
 mod review;
 mod reviewers;
+mod run_result;
 mod runs;
 mod scope_args;
 mod session;

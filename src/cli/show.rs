@@ -5,7 +5,7 @@ use clap_complete::ArgValueCandidates;
 
 use super::error::{CliError, CliExitCode};
 use super::resolve_id::{self, RunOrFinding};
-use super::review::RunResult;
+use super::run_result::RunResult;
 use super::session::{Invocation, Session};
 use super::{complete, export, output, team};
 use crate::config::RequiredAssets;
