@@ -83,6 +83,7 @@ impl RunResult {
         Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage })
     }
 
+    /// Formats the result that answers a request, with the decision of the harness.
     pub fn format_with_decision(
         &self,
         look: &TextOptions,
