@@ -72,6 +72,34 @@ fn a_review_of_another_machine_settles_what_it_shows_to_be_read_and_names_the_re
 }
 
 #[test]
+fn where_git_cannot_read_the_code_of_the_request_nothing_is_clean() {
+    for (case, reviewer, decided, is_held_back, expected) in [
+        ("the reviewer of the finding is silent", "opus", None, false, true),
+        ("another reviewer is silent", "haiku", None, false, false),
+        ("another reviewer has reported it, and holds it back", "haiku", None, true, true),
+        ("somebody has decided", "opus", Some(FindingStatus::Dismissed), false, false),
+        ("somebody has decided, and the report is held back", "opus", Some(FindingStatus::Dismissed), true, false),
+    ] {
+        let bench = LifecycleFixture::new();
+        let theirs = bench.services.ambient.new_run_id();
+        bench.write(BODY);
+        let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+        let id = first.findings[0].finding_id.clone();
+        let held_back = is_held_back.then(|| HeldBackPlace { finding_id: id.clone(), path: "a.py".to_owned() });
+        bench.take_from_team(&theirs, reviewer, Coverage::default(), Some(held_back.into_iter().collect()));
+        if let Some(status) = decided {
+            bench.triage(&id, status);
+        }
+        let before = bench.status(&id);
+        let mut own = bench.draft(&bench.services.ambient.new_run_id(), &bench.take_snapshot(), Source::Cli, "any");
+        own.subject.snapshot_commit = "1".repeat(40);
+        let answer = bench.services.store.run(&theirs).expect("readable").expect("the run");
+        let unproven = bench.services.findings().settle_adopted_result(&own, &answer).unproven;
+        assert_eq!((unproven == [id.clone()], bench.status(&id)), (expected, before), "{case}");
+    }
+}
+
+#[test]
 fn a_finding_that_is_dismissed_elsewhere_alone_still_stands_here() {
     let bench = LifecycleFixture::new();
     let theirs = bench.services.ambient.new_run_id();
