@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
 use super::held_back_reports::HeldBackReports;
-use super::{FindingSettlement, PanelPart, RunCoverage};
+use super::{FindingSettlement, PanelPart, RunCoverage, collect_recognised};
 use crate::domain::{Coverage, Finding, FindingCounts, FindingId, Kind, LineRange, RunOutput, RunRecord, RunStatus};
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, ReviewExtent, ReviewObservation, SilentRun};
@@ -38,7 +38,8 @@ impl<'a> FindingSettlement<'a> {
     }
 
     /// Stores what the silence of the result says. Returns the undecided findings whose places it does not show to be read, and
-    /// those that the review has reported and held back, because they were dismissed then or on its machine.
+    /// those that the review has reported and its list lacks: they were held back, because they were dismissed then or on its
+    /// machine, or a panel lists their problems under other ids since.
     pub(super) fn settle_silence(
         &self,
         output: RunOutput,
@@ -47,24 +48,28 @@ impl<'a> FindingSettlement<'a> {
         let unraised = held_back.reports.iter().map(|held| held.finding.clone()).collect();
         let mut outcome = build_outcome(output.findings, unraised, output.coverage);
         outcome.status = self.status;
-        let dismissed = held_back.dismissed_ids();
-        let Some(mut ground) = self.open_snapshot_files() else { return self.list_unjudged(&outcome, &dismissed) };
+        let reported: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        self.follow_merged(&mut outcome.findings)?;
+        let merged = collect_recognised(&mut outcome, &reported);
+        let mut unlisted = held_back.dismissed_ids();
+        unlisted.extend(merged.iter().map(|alias| &alias.finding_id));
+        let Some(mut ground) = self.open_snapshot_files() else { return self.list_unjudged(&outcome, &unlisted) };
         let candidates = self.find_candidates(&ground, &outcome);
         let concerned = candidates.iter().map(|candidate| self.candidate_id(candidate));
-        let about: HashSet<&str> = concerned.chain(dismissed.iter().map(|id| id.as_str())).collect();
+        let about: HashSet<&str> = concerned.chain(unlisted.iter().map(|id| id.as_str())).collect();
         let said = self.services.store.latest_dispositions(&about)?;
         let known: Vec<EarlierFinding> =
             candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, &mut ground)).collect();
         self.recognise(&mut ground, &known, &mut outcome.findings);
         self.recognise(&mut ground, &known, &mut outcome.unraised);
         let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
-        let seen: HashSet<&FindingId> = seen.chain(dismissed.iter().copied()).collect();
+        let seen: HashSet<&FindingId> = seen.chain(unlisted.iter().copied()).collect();
         let coverage = RunCoverage::from_outcome(&outcome, &self.run.reviewed_by.name);
         let mut recheck = None;
         let mut change: Option<Option<RunCoverage>> = None;
         let mut dispositions = Vec::new();
         let stands = |id: &FindingId| self.stands_here(id, &said);
-        let mut unproven: Vec<FindingId> = dismissed.iter().copied().filter(|id| stands(id)).cloned().collect();
+        let mut unproven: Vec<FindingId> = unlisted.iter().copied().filter(|id| stands(id)).cloned().collect();
         for known in known.iter().filter(|known| !seen.contains(&known.id)) {
             let is_hidden = self.may_be_hidden(known, held_back);
             let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck);
@@ -86,20 +91,20 @@ impl<'a> FindingSettlement<'a> {
     }
 
     /// Returns the findings that the result leaves unproven if nobody can say where their code is now, because git cannot read the
-    /// code of the request: all undecided ones about which the review is silent and could have judged. `dismissed` are those whose
-    /// reports it has held back.
+    /// code of the request: all undecided ones about which the review is silent and could have judged. `unlisted` are those that
+    /// it has reported and its list lacks.
     fn list_unjudged(
         &self,
         outcome: &ReviewOutcome,
-        dismissed: &BTreeSet<&FindingId>,
+        unlisted: &BTreeSet<&FindingId>,
     ) -> Result<Vec<FindingId>, RunnerError> {
         let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
-        let seen: HashSet<&str> = seen.chain(dismissed.iter().copied()).map(|id| id.as_str()).collect();
+        let seen: HashSet<&str> = seen.chain(unlisted.iter().copied()).map(|id| id.as_str()).collect();
         let candidates = self.find_related(|row, _| row.status.is_undecided() && !seen.contains(row.id));
-        let about: HashSet<&str> = dismissed.iter().map(|id| id.as_str()).collect();
+        let about: HashSet<&str> = unlisted.iter().map(|id| id.as_str()).collect();
         let said = self.services.store.latest_dispositions(&about)?;
         let mut unproven: Vec<FindingId> =
-            dismissed.iter().copied().filter(|id| self.stands_here(id, &said)).cloned().collect();
+            unlisted.iter().copied().filter(|id| self.stands_here(id, &said)).cloned().collect();
         let reviewers = self.list_answering_reviewers();
         for candidate in &candidates {
             let kind = self.view.finding(candidate.index).kind;
