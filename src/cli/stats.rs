@@ -115,7 +115,7 @@ pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode
     let zone = TimeZone::system();
     let since = arguments.since.map(|since| since.resolve(session.ambient.now(), &zone)).transpose()?;
     let run = arguments.run.as_deref().map(|given| resolve_id::resolve_run(&session.store, given)).transpose()?;
-    let selection = MetricsSelection { since, run };
+    let selection = MetricsSelection { since, run, now: Some(session.ambient.now()) };
     let view = session.store.view()?;
     runs::print_notices(&view);
     let detail = match arguments.format {

@@ -51,8 +51,10 @@ pub struct LogSegment {
     pub name: String,
     /// Id of the content in hexadecimal.
     pub blob: String,
-    /// Size of the content in bytes.
+    /// Size of the content in bytes; 0 if it is no file.
     pub bytes: u64,
+    /// False for a folder or a submodule, which no machine writes.
+    pub is_file: bool,
 }
 
 /// Outcome of a push.
@@ -152,7 +154,8 @@ impl Repo {
         self.run_remote(command, "fetch", remote, input.into_bytes()).map(|_| ())
     }
 
-    /// Lists the segments of a fetched log, by name. A file with another ending is no segment.
+    /// Lists the segments of a fetched log, by name, and whatever else there is that is no file. A file with another ending is no
+    /// segment.
     ///
     /// # Errors
     /// Returns an error when the commit is not here or cannot be read.
@@ -163,12 +166,14 @@ impl Repo {
         let odb = self.inner.odb().map_err(failed)?;
         let mut segments = Vec::new();
         for entry in tree.iter() {
-            let name = entry.name().unwrap_or_default();
-            if entry.kind() != Some(ObjectType::Blob) || !name.ends_with(SEGMENT_ENDING) {
+            let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
+            let is_file = entry.kind() == Some(ObjectType::Blob);
+            if is_file && !name.ends_with(SEGMENT_ENDING) {
                 continue;
             }
-            let (bytes, _) = odb.read_header(entry.id()).map_err(failed)?;
-            segments.push(LogSegment { name: name.to_owned(), blob: entry.id().to_string(), bytes: bytes as u64 });
+            // The commit of a submodule is not here.
+            let bytes = if is_file { odb.read_header(entry.id()).map_err(failed)?.0 as u64 } else { 0 };
+            segments.push(LogSegment { name, blob: entry.id().to_string(), bytes, is_file });
         }
         Ok(segments)
     }

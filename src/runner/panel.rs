@@ -254,9 +254,10 @@ impl Services {
                 tracing::warn!(run = %member.run_id, "the run of a panel's member is gone");
                 continue;
             };
-            if record.links.member_of.is_none() {
-                // An adopted run may have found that another machine has reviewed the same.
-                record = self.answering_run(record)?;
+            // Another run may have reviewed the same. The review of a whole panel says nothing about one reviewer.
+            let answer = self.answering_run(record.clone())?;
+            if Panel::name_of(&answer.reviewed_by.name).is_none() {
+                record = answer;
             }
             // A damaged result must not keep the panel from ending.
             let output = self.store.output(&record.run_id).unwrap_or_else(|error| {
@@ -392,3 +393,6 @@ fn adopt(mut finding: Finding, record: &RunRecord, first_run: RunId) -> Finding 
     finding.detail_ref = format!("outputs/{}.json#{}", record.run_id, finding.finding_id);
     finding
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,8 +74,22 @@ pub struct LogList {
 pub struct ReceivedSegment {
     /// Name of the segment in its log, for messages.
     pub name: String,
-    /// Content, or its size in bytes if that is above the limit of a segment.
-    pub content: Result<Vec<u8>, u64>,
+    /// Content, or the reason why it is not read.
+    pub content: Result<Vec<u8>, UnreadSegment>,
+}
+
+/// Reason why the content of a segment is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum UnreadSegment {
+    /// It is above the limit of a segment.
+    #[error("it has {bytes} bytes, which is more than a segment may have")]
+    TooLarge {
+        /// Size in bytes.
+        bytes: u64,
+    },
+    /// It is a folder or a submodule.
+    #[error("it is no file")]
+    NoFile,
 }
 
 /// Receiver of the segments of a log, page by page; it may end the reading.

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
+use super::backend::{
+    AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError, UnreadSegment,
+};
 use super::segment::MAX_SEGMENT_BYTES;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, content_hash};
@@ -122,8 +124,12 @@ impl TeamBackend for GitBackend<'_> {
             if known.contains(&segment.blob) {
                 continue;
             }
-            let is_readable = segment.bytes <= MAX_SEGMENT_BYTES as u64;
-            let size = if is_readable { segment.bytes } else { 0 };
+            let fault = match segment.bytes {
+                _ if !segment.is_file => Some(UnreadSegment::NoFile),
+                bytes if bytes > MAX_SEGMENT_BYTES as u64 => Some(UnreadSegment::TooLarge { bytes }),
+                _ => None,
+            };
+            let size = if fault.is_none() { segment.bytes } else { 0 };
             if bytes + size > MAX_PAGE_BYTES || page.len() == MAX_PAGE_SEGMENTS {
                 if take(std::mem::take(&mut page)).is_break() {
                     return Ok(());
@@ -131,7 +137,10 @@ impl TeamBackend for GitBackend<'_> {
                 bytes = 0;
             }
             bytes += size;
-            let content = if is_readable { Ok(self.repo.blob(&segment.blob)?) } else { Err(segment.bytes) };
+            let content = match fault {
+                Some(fault) => Err(fault),
+                None => Ok(self.repo.blob(&segment.blob)?),
+            };
             page.push(ReceivedSegment { name: segment.name, content });
         }
         if !page.is_empty() {
@@ -183,7 +192,7 @@ impl TeamBackend for GitBackend<'_> {
     ) -> Result<AppendOutcome, TeamError> {
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         if let Some(base) = base {
-            for segment in self.repo.log_segments(base)? {
+            for segment in self.repo.log_segments(base)?.into_iter().filter(|segment| segment.is_file) {
                 files.push((segment.name, self.repo.blob(&segment.blob)?));
             }
         }

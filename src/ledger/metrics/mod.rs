@@ -73,9 +73,21 @@ pub struct MetricsSelection {
     pub since: Option<Time>,
     /// Only this run.
     pub run: Option<RunId>,
+    /// Time on this machine. An event that is more than a day later has no place in the series, because some clock was wrong; it
+    /// counts elsewhere. `None` if all have a place.
+    pub now: Option<Time>,
 }
 
+/// How far an event may be ahead of the clock of this machine so that it has a place in the series: a day, in milliseconds. A clock
+/// that takes the time of its zone for UTC is ahead by up to 14 hours.
+const MAX_AHEAD_MS: i64 = 86_400_000;
+
 impl MetricsSelection {
+    /// Returns true if an event at this time has a place in the series.
+    fn has_place(&self, at: Time) -> bool {
+        self.now.is_none_or(|now| at.as_millisecond() <= now.as_millisecond().saturating_add(MAX_AHEAD_MS))
+    }
+
     fn contains(&self, run: &RunFigures) -> bool {
         self.since.is_none_or(|since| run.created_at >= since)
             && self.run.as_ref().is_none_or(|wanted| run.run_id == *wanted)
@@ -313,7 +325,7 @@ pub fn compute_metrics(
         totals: sum_totals((&reported.runs, &attempts), all, handed),
         by_kind,
         by_reviewer: reviewers.into_rows(),
-        series: build_series(&reported, zone),
+        series: build_series(&reported, selection, zone),
         worth: Worth::default(),
         runs,
     }
@@ -494,16 +506,19 @@ impl ReviewerTable {
     }
 }
 
-fn build_series(reported: &ReportedFindings<'_>, zone: &TimeZone) -> MetricsSeries {
+fn build_series(reported: &ReportedFindings<'_>, selection: &MetricsSelection, zone: &TimeZone) -> MetricsSeries {
     let decided = |finding: &FindingFact<'_>| match finding.status {
-        FindingStatus::Addressed | FindingStatus::Dismissed => finding.decided.map(|decision| decision.at),
+        FindingStatus::Addressed | FindingStatus::Dismissed => {
+            finding.decided.map(|decision| decision.at).filter(|at| selection.has_place(*at))
+        }
         _ => None,
     };
     let facts = move || reported.iter().map(|(fact, _)| fact);
-    let moments = reported.runs.iter().map(|run| run.created_at).chain(facts().filter_map(decided));
+    let runs = move || reported.runs.iter().filter(move |run| selection.has_place(run.created_at));
+    let moments = runs().map(|run| run.created_at).chain(facts().filter_map(decided));
     let mut series = MetricsSeries::from_times(moments, zone);
     let mut times: BTreeMap<Time, Vec<u64>> = BTreeMap::new();
-    for run in &reported.runs {
+    for run in runs() {
         if let Some(point) = series.point_at(run.created_at) {
             if has_review_time(run) {
                 times.entry(point.start).or_default().push(run.phase_timings.review_ms);
@@ -515,6 +530,7 @@ fn build_series(reported: &ReportedFindings<'_>, zone: &TimeZone) -> MetricsSeri
     }
     for finding in facts() {
         let first = finding.first_run.and_then(|run| reported.selected(run));
+        let first = first.filter(|run| selection.has_place(run.created_at));
         if let Some(point) = first.and_then(|run| series.point_at(run.created_at)) {
             point.findings += 1;
         }

@@ -329,12 +329,12 @@ fn a_selection_leaves_out_runs_and_what_belongs_to_them() {
     ];
     let surfaced = [build_delivery(0, None, &[1], 40), build_delivery(9_000, None, &[2], 30)];
     let measured = |selection| measure_runs(&runs, &rows, &surfaced, &selection);
-    let since = measured(MetricsSelection { since: Some(time_at(7_200)), run: None });
+    let since = measured(MetricsSelection { since: Some(time_at(7_200)), ..MetricsSelection::default() });
     assert_eq!((since.runs.len(), since.totals.tokens_spent), (2, 230));
     assert_eq!((since.totals.findings.found, since.totals.findings.surfaced), (1, 1));
     assert_eq!((since.totals.ledgers, since.totals.ledger_tokens), (1, 30));
     assert_eq!(since.series.points.iter().map(|point| point.findings).sum::<u32>(), 0, "neither is new");
-    let one = measured(MetricsSelection { since: None, run: Some(run_id(1)) });
+    let one = measured(MetricsSelection { run: Some(run_id(1)), ..MetricsSelection::default() });
     assert_eq!((one.runs.len(), one.totals.findings.found, one.totals.ledgers), (1, 2, 0));
 }
 
@@ -361,4 +361,40 @@ fn the_series_adds_up_to_the_totals() {
     assert_eq!(sum(|point| point.tokens_saved), metrics.totals.tokens_saved);
     assert_eq!(series.points[0].addressed_share, Some(0.5));
     assert_eq!(series.points[1].addressed_share, None, "nothing was decided: not 0");
+}
+
+#[test]
+fn what_a_wrong_clock_puts_into_the_future_has_no_place_in_the_series_and_counts_elsewhere() {
+    let wrong: Time = "9999-06-01T00:00:00Z".parse().expect("a moment");
+    let runs = [change(run_with_tokens(3, 10, 0.1), |run| run.created_at = wrong), run_with_tokens(1, 20, 0.1)];
+    let runs = runs.each_ref().map(RunFigures::from);
+    let ids = [1, 2, 3].map(|number| finding_id(number).to_string());
+    let times = [time_at(7_200), wrong, time_at(86_400)];
+    let fact = |number: usize| FindingFact {
+        id: &ids[number],
+        first_run: Some(1),
+        kind: Kind::Security,
+        language: "",
+        status: FindingStatus::Dismissed,
+        decided: Some(FindingDecision { actor: Actor::User, at: times[number], reason: DismissalReason::Other }),
+    };
+    let findings = [fact(0), fact(1), fact(2)];
+    let reports = [(0, 0), (1, 0), (1, 1), (1, 2)];
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
+    // The clock of this machine, and the number of points with the runs, findings and decisions in them.
+    for (now, expected) in [
+        (Some(time_at(10_800)), (24, 1, 3, 2)),
+        // That day is over a day ahead of this clock.
+        (Some(time_at(-1)), (2, 1, 3, 1)),
+        // The oldest are left out.
+        (None, (600, 1, 0, 1)),
+    ] {
+        let selection = MetricsSelection { now, ..MetricsSelection::default() };
+        let metrics = compute_metrics(&input, (&selection, MetricsDetail::Sums), &TimeZone::UTC);
+        let points = &metrics.series.points;
+        let sum = |value: fn(&SeriesPoint) -> u32| points.iter().map(value).sum::<u32>();
+        let sums = (sum(|point| point.runs), sum(|point| point.findings), sum(|point| point.dismissed));
+        assert_eq!((points.len(), sums.0, sums.1, sums.2), expected, "{now:?}");
+        assert_eq!((metrics.totals.findings.dismissed, metrics.totals.tokens_spent > 20), (3, true), "{now:?}");
+    }
 }

@@ -189,6 +189,11 @@ impl FindingSettlement<'_> {
         self.view.finding(candidate.index).id
     }
 
+    /// Returns the reviewers that reported a candidate, as in [`EarlierFinding::reviewers`].
+    pub(super) fn candidate_reporters(&self, candidate: &EarlierCandidate) -> Vec<String> {
+        self.list_reporters(self.view.run(candidate.reporter).reviewer, candidate.index)
+    }
+
     fn compute_reach(&self, place: &SnapshotView<'_>) -> Option<RunAuthority> {
         let repo = &self.services.repo;
         policy::decide_authority(&self.sight(), self.extent, place, &|commit, of| repo.is_in_history(commit, of))
@@ -219,7 +224,7 @@ impl FindingSettlement<'_> {
         ground: &mut SnapshotFiles<'_>,
     ) -> Option<EarlierFinding> {
         let row = self.view.finding(candidate.index);
-        let (reporter, place) = (self.view.run(candidate.reporter), self.view.run(candidate.placed));
+        let place = self.view.run(candidate.placed);
         let stand = ground.locate_lines(place.snapshot_commit, row.path, row.lines())?;
         let now = stand.place().map_or(row.path, |(path, _)| path);
         // A file that is in HEAD unchanged is no evidence about uncommitted code.
@@ -235,7 +240,7 @@ impl FindingSettlement<'_> {
             path: row.path.to_owned(),
             lines: row.lines(),
             snapshot: place.snapshot_commit.to_owned(),
-            reviewers: self.list_reporters(reporter.reviewer, candidate.index),
+            reviewers: self.candidate_reporters(candidate),
             present,
             reach: candidate.reach,
             stand,

@@ -7,10 +7,12 @@ use super::FindingSettlement;
 use super::earlier_findings::sight_from_run;
 use super::held_back_reports::HeldBackReports;
 use super::settle_silence::build_outcome;
-use crate::domain::{Coverage, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
+use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutput, RunRecord, RunStatus};
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
 use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError, SettledAnswer};
+use crate::store::LatestDispositions;
+use crate::store::triage::follow_merged;
 
 impl FindingLifecycle<'_> {
     /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
@@ -76,25 +78,33 @@ impl FindingLifecycle<'_> {
     }
 
     /// Restores the findings that the review has reported, also those whose reports were held back because they were dismissed.
-    /// Claims made since then are not judged, because no review has checked them.
+    /// Claims made since then are not judged, because no review has checked them. A report whose problem a panel lists under another
+    /// id is one of that finding.
     fn restore_reported(
         &self,
         run: &RunRecord,
         output: &RunOutput,
         held_back: &HeldBackReports,
     ) -> Result<(), RunnerError> {
+        let store = &self.services.store;
         let mut dismissed = held_back.dismissed_ids();
         let about = super::finding_ids(&output.findings).chain(dismissed.iter().map(|id| id.as_str()));
-        let about: HashSet<&str> = about.collect();
-        let said = self.services.store.latest_dispositions(&about)?;
+        let mut said = store.latest_dispositions(&about.collect())?;
+        let is_merged = |said: &LatestDispositions, id: &FindingId| {
+            said.get(id).is_some_and(|(_, last)| last.merged_into.is_some())
+        };
         // A problem that a panel lists under another id stays there.
-        dismissed.retain(|id| said.get(id).is_none_or(|(_, last)| last.merged_into.is_none()));
-        let listed = output.findings.iter().map(|finding| &finding.finding_id);
-        for id in listed.clone() {
-            dismissed.remove(id);
+        dismissed.retain(|id| !is_merged(&said, id));
+        let mut reported: Vec<FindingId> = output.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        if reported.iter().any(|id| is_merged(&said, id)) {
+            let log = store.triage_log()?;
+            reported = reported.iter().map(|id| follow_merged(&log, id).clone()).collect();
+            let about = reported.iter().chain(dismissed.iter().copied()).map(|id| id.as_str());
+            said = store.latest_dispositions(&about.collect())?;
         }
+        let mut judged: HashSet<&FindingId> = HashSet::new();
         let mut dispositions = Vec::new();
-        for id in listed.chain(dismissed) {
+        for id in reported.iter().chain(dismissed).filter(|id| judged.insert(*id)) {
             let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
             if matches!(present, FindingState::Confirmed | FindingState::Obsolete) {
                 let seen = ReviewObservation::Raised;

@@ -6,16 +6,17 @@
 //! - The order of the runs says nothing here: the code may be back, and clocks of machines differ.
 //! - A result is immutable. So the new places of findings that have moved are not recorded; the next review finds them.
 //! - A finding that a review of the change would have judged stays as it is where the result does not show that its place was read.
-//!   It is returned, so that a gate does not take the result for clean.
+//!   It is returned, so that a gate does not take the result for clean. Where git cannot read the code of the request, these are all
+//!   undecided findings of its reviewers.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
 use super::held_back_reports::HeldBackReports;
-use super::{FindingSettlement, PanelPart, RunCoverage};
-use crate::domain::{Coverage, Finding, FindingCounts, FindingId, LineRange, RunOutput, RunRecord, RunStatus};
+use super::{FindingSettlement, PanelPart, RunCoverage, collect_recognised};
+use crate::domain::{Coverage, Finding, FindingCounts, FindingId, Kind, LineRange, RunOutput, RunRecord, RunStatus};
 use crate::policy::anchor::AnchorLocation;
-use crate::policy::{DETERMINISTIC_REVIEWER, FindingState, ReviewExtent, ReviewObservation, SilentRun};
+use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, ReviewExtent, ReviewObservation, SilentRun};
 use crate::review::ReviewOutcome;
 use crate::runner::{RunnerError, Services};
 use crate::store::LatestDispositions;
@@ -37,7 +38,8 @@ impl<'a> FindingSettlement<'a> {
     }
 
     /// Stores what the silence of the result says. Returns the undecided findings whose places it does not show to be read, and
-    /// those that the review has reported and held back, because they were dismissed then or on its machine.
+    /// those that the review has reported and its list lacks: they were held back, because they were dismissed then or on its
+    /// machine, or a panel lists their problems under other ids since.
     pub(super) fn settle_silence(
         &self,
         output: RunOutput,
@@ -46,24 +48,28 @@ impl<'a> FindingSettlement<'a> {
         let unraised = held_back.reports.iter().map(|held| held.finding.clone()).collect();
         let mut outcome = build_outcome(output.findings, unraised, output.coverage);
         outcome.status = self.status;
-        let Some(mut ground) = self.open_snapshot_files() else { return Ok(Vec::new()) };
+        let reported: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        self.follow_merged(&mut outcome.findings)?;
+        let merged = collect_recognised(&mut outcome, &reported);
+        let mut unlisted = held_back.dismissed_ids();
+        unlisted.extend(merged.iter().map(|alias| &alias.finding_id));
+        let Some(mut ground) = self.open_snapshot_files() else { return self.list_unjudged(&outcome, &unlisted) };
         let candidates = self.find_candidates(&ground, &outcome);
-        let dismissed = held_back.dismissed_ids();
         let concerned = candidates.iter().map(|candidate| self.candidate_id(candidate));
-        let about: HashSet<&str> = concerned.chain(dismissed.iter().map(|id| id.as_str())).collect();
+        let about: HashSet<&str> = concerned.chain(unlisted.iter().map(|id| id.as_str())).collect();
         let said = self.services.store.latest_dispositions(&about)?;
         let known: Vec<EarlierFinding> =
             candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, &mut ground)).collect();
         self.recognise(&mut ground, &known, &mut outcome.findings);
         self.recognise(&mut ground, &known, &mut outcome.unraised);
         let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
-        let seen: HashSet<&FindingId> = seen.chain(dismissed.iter().copied()).collect();
+        let seen: HashSet<&FindingId> = seen.chain(unlisted.iter().copied()).collect();
         let coverage = RunCoverage::from_outcome(&outcome, &self.run.reviewed_by.name);
         let mut recheck = None;
         let mut change: Option<Option<RunCoverage>> = None;
         let mut dispositions = Vec::new();
         let stands = |id: &FindingId| self.stands_here(id, &said);
-        let mut unproven: Vec<FindingId> = dismissed.iter().copied().filter(|id| stands(id)).cloned().collect();
+        let mut unproven: Vec<FindingId> = unlisted.iter().copied().filter(|id| stands(id)).cloned().collect();
         for known in known.iter().filter(|known| !seen.contains(&known.id)) {
             let is_hidden = self.may_be_hidden(known, held_back);
             let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck);
@@ -81,6 +87,31 @@ impl<'a> FindingSettlement<'a> {
             }
         }
         self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
+        Ok(unproven)
+    }
+
+    /// Returns the findings that the result leaves unproven if nobody can say where their code is now, because git cannot read the
+    /// code of the request: all undecided ones about which the review is silent and could have judged. `unlisted` are those that
+    /// it has reported and its list lacks.
+    fn list_unjudged(
+        &self,
+        outcome: &ReviewOutcome,
+        unlisted: &BTreeSet<&FindingId>,
+    ) -> Result<Vec<FindingId>, RunnerError> {
+        let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
+        let seen: HashSet<&str> = seen.chain(unlisted.iter().copied()).map(|id| id.as_str()).collect();
+        let candidates = self.find_related(|row, _| row.status.is_undecided() && !seen.contains(row.id));
+        let about: HashSet<&str> = unlisted.iter().map(|id| id.as_str()).collect();
+        let said = self.services.store.latest_dispositions(&about)?;
+        let mut unproven: Vec<FindingId> =
+            unlisted.iter().copied().filter(|id| self.stands_here(id, &said)).cloned().collect();
+        let reviewers = self.list_answering_reviewers();
+        for candidate in &candidates {
+            let kind = self.view.finding(candidate.index).kind;
+            if self.would_confirm(&reviewers, &self.candidate_reporters(candidate), kind) {
+                unproven.extend(self.candidate_id(candidate).parse::<FindingId>().ok());
+            }
+        }
         Ok(unproven)
     }
 
@@ -110,12 +141,24 @@ impl<'a> FindingSettlement<'a> {
         if !known.present.status().is_undecided() || !is_changed || known.reach.is_none() {
             return false;
         }
+        self.would_confirm(&self.list_answering_reviewers(), &known.reviewers, known.kind)
+    }
+
+    /// Returns the names of the reviewers whose silence the result may be: that of the run, or the members of its panel.
+    fn list_answering_reviewers(&self) -> Vec<String> {
         let name = &self.run.reviewed_by.name;
         // The record of another machine does not name the members of a panel; the settings do.
         let panel = self.services.reviewers().find_panel(name).ok().flatten();
-        let reviewers = panel.map_or_else(|| vec![name.clone()], |panel| panel.reviewers);
+        panel.map_or_else(|| vec![name.clone()], |panel| panel.reviewers)
+    }
+
+    /// Returns true if the silence of one of `reviewers` about changed code confirms that a finding of `reporters` is fixed.
+    fn would_confirm(&self, reviewers: &[String], reporters: &[String], kind: Kind) -> bool {
         let (status, extent) = (self.status, self.extent);
-        reviewers.iter().any(|reviewer| known.is_fixed_by(&SilentRun { reviewer, status, extent }))
+        reviewers.iter().any(|reviewer| {
+            let silence = SilentRun { reviewer, status, extent };
+            reporters.iter().any(|reporter| policy::confirms_fix(&silence, reporter, kind))
+        })
     }
 
     /// Returns the code of the request's change as if it was covered; `None` if it cannot be read.

@@ -173,7 +173,11 @@ impl Launcher<'_> {
     pub(in crate::runner) fn has_active_member(&self, panel: &Panel) -> bool {
         let is_active = |run: &RunId| {
             let record = self.services.store.run(run).ok().flatten();
-            record.is_some_and(|record| !record.status.is_terminal())
+            // Another run may review the same in the place of one that has ended.
+            record.is_some_and(|record| {
+                !record.status.is_terminal()
+                    || self.services.answering_run(record).is_ok_and(|answer| !answer.status.is_terminal())
+            })
         };
         panel.members.iter().any(|member| is_active(&member.run_id))
     }

@@ -201,9 +201,8 @@ impl<'a> LogReader<'a> {
         for ReceivedSegment { name, content } in segments {
             let bytes = match content {
                 Ok(bytes) => bytes,
-                Err(bytes) => {
-                    let reason = format!("it has {bytes} bytes, which is more than a segment may have");
-                    self.set_aside(&name, b"", &reason)?;
+                Err(reason) => {
+                    self.set_aside(&name, b"", &reason.to_string())?;
                     continue;
                 }
             };

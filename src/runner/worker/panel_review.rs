@@ -19,6 +19,9 @@ impl RunWorker<'_> {
         if let Some(reason) = self.claim_review(None)? {
             return Ok(self.cancelled_outcome(reason, entries));
         }
+        if let Some(reason) = self.take_answer_to_members(panel)? {
+            return Ok(self.cancelled_outcome(reason, entries));
+        }
         let mut outcome = self.services.merge_members(&self.record, panel)?;
         self.failure.clone_from(&outcome.failure);
         // An earlier attempt has merged the same.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::domain::text::sanitize_line;
-use crate::domain::{CancelReason, RunEvent, RunId};
+use crate::domain::{CancelReason, Panel, RunEvent, RunId};
 use crate::runner::RunnerError;
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
@@ -190,6 +190,25 @@ impl RunWorker<'_> {
         Ok(Some(CancelReason::Duplicate))
     }
 
+    /// Takes the result of another machine for the run of a panel if it has answered members: then these have not reviewed. The
+    /// claim of a panel finds the same result, unless its database cannot be reached. Returns the reason to end the run, if there
+    /// is one.
+    pub(super) fn take_answer_to_members(&mut self, panel: &Panel) -> Result<Option<CancelReason>, RunnerError> {
+        let store = &self.services.store;
+        let mut is_answered = false;
+        for member in &panel.members {
+            let Some(record) = store.run(&member.run_id)? else { continue };
+            if record.links.member_of.as_ref() == Some(&self.record.run_id) {
+                let answer = self.services.answering_run(record)?;
+                is_answered |= answer.reviewed_by.name == self.record.reviewed_by.name;
+            }
+        }
+        let answer = if is_answered { self.services.team().find_answer(&self.record)? } else { None };
+        let Some(answer) = answer else { return Ok(None) };
+        self.take_answer(&answer)?;
+        Ok(Some(CancelReason::Duplicate))
+    }
+
     /// Records that a run of another machine answers this one, and what that saves.
     fn take_answer(&mut self, answer: &RunId) -> Result<(), RunnerError> {
         let services = self.services;
@@ -250,5 +269,47 @@ impl RunWorker<'_> {
         let text = format!("the review goes on without asking the team: {}", sanitize_line(why));
         self.buffer.push(RunEvent::Note { text });
         self.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{PanelMember, RequestDecision, RunStatus};
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_panel_takes_the_result_that_has_answered_its_members_without_a_database() {
+        for (reviewer, reason, is_taken) in [
+            ("panel:a+b", Some(CancelReason::Duplicate), true),
+            ("panel:a+b", Some(CancelReason::UserStop), false),
+            ("panel:a+b", None, false),
+            ("a", Some(CancelReason::Duplicate), false),
+        ] {
+            let fixture = RunnerFixture::new();
+            let answer = fixture.record_working_run(|record| {
+                record.reviewed_by.name = reviewer.to_owned();
+                record.status = RunStatus::Completed;
+            });
+            let own = fixture.record_working_run(|record| record.reviewed_by.name = "panel:a+b".to_owned());
+            let member = fixture.record_working_run(|record| {
+                record.reviewed_by.name = "a".to_owned();
+                record.status = RunStatus::Cancelled;
+                record.links.member_of = Some(own.clone());
+                record.links.reused_from = Some(answer.clone());
+                record.ending.cancel_reason = reason;
+            });
+            let member = PanelMember {
+                reviewer: "a".to_owned(),
+                run_id: member,
+                decision: RequestDecision::Launch,
+                saved_token_estimate: 0,
+            };
+            let panel = Panel { name: "a+b".to_owned(), members: vec![member], ..Panel::default() };
+            let mut worker = RunWorker::new(&fixture.services, fixture.record(&own)).expect("a journal");
+            let taken = worker.take_answer_to_members(&panel).expect("readable");
+            assert_eq!(taken, is_taken.then_some(CancelReason::Duplicate), "{reviewer} {reason:?}");
+            assert_eq!(fixture.record(&own).links.reused_from, is_taken.then_some(answer), "{reviewer} {reason:?}");
+        }
     }
 }

@@ -6,7 +6,9 @@ use super::address::DatabaseAddress;
 use super::connection::{Database, DatabaseError};
 use crate::domain::MachineName;
 use crate::git::LogSignature;
-use crate::team::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
+use crate::team::backend::{
+    AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError, UnreadSegment,
+};
 use crate::team::segment::MAX_SEGMENT_BYTES;
 
 /// Size of the segments that one call sends or reads at most, in bytes, unless one segment is larger.
@@ -109,7 +111,7 @@ impl TeamBackend for PostgresBackend {
                     Some(bytes) => Ok(bytes.to_vec()),
                     // It did not fit into this call.
                     None if size <= MAX_SEGMENT_BYTES as u64 => break,
-                    None => Err(size),
+                    None => Err(UnreadSegment::TooLarge { bytes: size }),
                 };
                 number = row.get(0);
                 page.push(ReceivedSegment { name: number.to_string(), content });

@@ -85,7 +85,7 @@ fn stats_requests(commands: &[AppCommand]) -> Vec<&Arc<StoreView>> {
     let requests = commands.iter().filter_map(|command| {
         let AppCommand::View(ViewRequest::Load(load)) = command else { return None };
         let load: &dyn Any = &**load;
-        load.downcast_ref::<LoadFigures>().map(|load| &load.0)
+        load.downcast_ref::<LoadFigures>().map(|load| &load.view)
     });
     requests.collect()
 }

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::load::{LoadInputs, ViewLoad};
 use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
+use crate::domain::Time;
 use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth, WorthRow};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{
@@ -110,26 +111,31 @@ pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
         offset: 0,
         refresh: RefreshState::Done,
     };
-    view.refresh(&Arc::clone(&app.store.view), commands);
+    view.refresh(app.now, &Arc::clone(&app.store.view), commands);
     view.build_page(app);
     app.views.open(view);
 }
 
-fn request(view: &Arc<StoreView>) -> AppCommand {
-    AppCommand::View(ViewRequest::Load(Box::new(LoadFigures(Arc::clone(view)))))
+fn request(now: i64, view: &Arc<StoreView>) -> AppCommand {
+    AppCommand::View(ViewRequest::Load(Box::new(LoadFigures { view: Arc::clone(view), now })))
 }
 
 /// Computes the figures of a view of the store and the files beside it.
 #[derive(Debug)]
-pub struct LoadFigures(pub Arc<StoreView>);
+pub struct LoadFigures {
+    pub view: Arc<StoreView>,
+    /// Time of the request, in milliseconds since 1970.
+    pub now: i64,
+}
 
 /// Figures, or the reason why they could not be read.
 pub type LoadedFigures = Result<Arc<Metrics>, String>;
 
 impl ViewLoad for LoadFigures {
     fn load(self: Box<Self>, inputs: &LoadInputs) -> Box<dyn Any + Send> {
-        let selection = (&MetricsSelection::default(), MetricsDetail::Sums);
-        let figures = gather_metrics(&inputs.store, &self.0, selection, &inputs.zone);
+        let selection = MetricsSelection { now: Time::from_millisecond(self.now).ok(), ..MetricsSelection::default() };
+        let selection = (&selection, MetricsDetail::Sums);
+        let figures = gather_metrics(&inputs.store, &self.view, selection, &inputs.zone);
         let figures: LoadedFigures = figures.map(Arc::new).map_err(|error| error.to_string());
         Box::new(figures)
     }
@@ -160,15 +166,15 @@ impl View for StatsView {
     fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
             ViewChange::Resized => self.build_page(app),
-            ViewChange::StoreRead(view) => self.refresh(view, commands),
+            ViewChange::StoreRead(view) => self.refresh(app.now, view, commands),
             ViewChange::Reply(ViewReply::Loaded(data)) => {
                 if let Some(figures) = data.downcast_ref::<LoadedFigures>() {
-                    self.set_figures(figures, commands);
+                    self.set_figures(app.now, figures, commands);
                     self.build_page(app);
                 }
             }
             ViewChange::Reply(ViewReply::LoadFailed(failed)) if failed.is_of::<LoadFigures>() => {
-                self.set_figures(&Err(failed.error.clone()), commands);
+                self.set_figures(app.now, &Err(failed.error.clone()), commands);
                 self.build_page(app);
             }
             _ => {}
@@ -200,7 +206,7 @@ impl View for StatsView {
 
 impl StatsView {
     /// Requests new figures after a change of the store.
-    fn refresh(&mut self, view: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
+    fn refresh(&mut self, now: i64, view: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
         // The first view of a large store has only the newest runs.
         if !view.complete {
             return;
@@ -208,7 +214,7 @@ impl StatsView {
         match self.refresh {
             RefreshState::Done => {
                 self.refresh = RefreshState::Pending;
-                commands.push(request(view));
+                commands.push(request(now, view));
             }
             RefreshState::Pending | RefreshState::Outdated(_) => {
                 self.refresh = RefreshState::Outdated(Arc::clone(view));
@@ -217,10 +223,10 @@ impl StatsView {
     }
 
     /// Takes figures that arrived, or the error.
-    fn set_figures(&mut self, figures: &Result<Arc<Metrics>, String>, commands: &mut Vec<AppCommand>) {
+    fn set_figures(&mut self, now: i64, figures: &Result<Arc<Metrics>, String>, commands: &mut Vec<AppCommand>) {
         self.refresh = match std::mem::take(&mut self.refresh) {
             RefreshState::Outdated(view) => {
-                commands.push(request(&view));
+                commands.push(request(now, &view));
                 RefreshState::Pending
             }
             RefreshState::Done | RefreshState::Pending => RefreshState::Done,

@@ -118,6 +118,38 @@ fn bad_segments_are_set_aside_and_good_ones_are_taken() {
 }
 
 #[test]
+fn folders_and_submodules_in_a_log_are_set_aside_and_named() {
+    let team = Team::new();
+    let (ada, eve) = (team.member("Ada"), team.machine("Eve"));
+    let found = ids(&review(&ada));
+    let good = store_blob(&eve, &format!("{}\n", decision("eve-1", &found[0], "intended")));
+    let (tree, commit) = (eve.git(&["rev-parse", "HEAD^{tree}"]), eve.git(&["rev-parse", "HEAD"]));
+    let entries = [
+        format!("100644 blob {good}\t000000-good.ndjson\n"),
+        format!("040000 tree {}\t000001-folder.ndjson\n", tree.trim()),
+        format!("160000 commit {}\tmodule\n", commit.trim()),
+    ];
+    push_tree(&eve, "eve-1", &entries.concat());
+    let received = sync(&ada);
+    assert_eq!(received["received"]["decisions"], 1, "{received}");
+    let named = received["set_aside"].as_array().expect("a list").iter();
+    let named: Vec<[&str; 2]> =
+        named.map(|one| ["segment", "reason"].map(|key| one[key].as_str().expect("text"))).collect();
+    assert_eq!(named, [["000001-folder.ndjson", "it is no file"], ["module", "it is no file"]]);
+    assert!(run(&ada, &["team"], DONE).contains("set aside module of eve-1: it is no file"));
+    assert_eq!(sync(&ada)["set_aside"], json!([]), "it is named once");
+    // In the own log they are named, too, and keep no record back.
+    let own = "refs/revdeck/team/ada-1";
+    eve.git(&["fetch", "-q", "origin", &format!("+{own}:refs/x/log")]);
+    let before = eve.git(&["ls-tree", "refs/x/log"]);
+    push_tree(&eve, "ada-1", &[before.as_str(), &entries[2]].concat());
+    run(&ada, &["triage", &found[1], "addressed"], DONE);
+    let received = sync(&ada);
+    assert_eq!(received["sent"]["decisions"], 1, "{received}");
+    assert!(received["set_aside"].to_string().contains("it is no file"), "{received}");
+}
+
+#[test]
 fn a_review_that_another_machine_has_claimed_lands_when_that_one_is_forgotten() {
     for (claimant, first) in [("aaa-1", "aaa-1"), ("zzz-1", "ada-1")] {
         let team = Team::new();

@@ -227,7 +227,7 @@ fn a_judge_of_a_panel_costs_and_has_reported_nothing() {
     let decided = list_kind_records(&input, &["judge"]);
     assert!(decided.is_empty(), "security is never lowered, and the rest is not its own: {decided:?}");
     // A panel alone: its judge has a row with what it cost.
-    let only_panel = MetricsSelection { since: None, run: Some(runs[0].run_id.clone()) };
+    let only_panel = MetricsSelection { run: Some(runs[0].run_id.clone()), ..MetricsSelection::default() };
     let alone = measure_worth(&input, &only_panel);
     assert_eq!(sums(&alone.by_model), [("m-judge".to_owned(), 0, Some(0.5), 700)]);
     assert_eq!(alone.by_kind.iter().map(|row| row.raised).sum::<u32>(), 21, "the list was reported all the same");

@@ -72,6 +72,34 @@ fn a_review_of_another_machine_settles_what_it_shows_to_be_read_and_names_the_re
 }
 
 #[test]
+fn where_git_cannot_read_the_code_of_the_request_nothing_is_clean() {
+    for (case, reviewer, decided, is_held_back, expected) in [
+        ("the reviewer of the finding is silent", "opus", None, false, true),
+        ("another reviewer is silent", "haiku", None, false, false),
+        ("another reviewer has reported it, and holds it back", "haiku", None, true, true),
+        ("somebody has decided", "opus", Some(FindingStatus::Dismissed), false, false),
+        ("somebody has decided, and the report is held back", "opus", Some(FindingStatus::Dismissed), true, false),
+    ] {
+        let bench = LifecycleFixture::new();
+        let theirs = bench.services.ambient.new_run_id();
+        bench.write(BODY);
+        let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+        let id = first.findings[0].finding_id.clone();
+        let held_back = is_held_back.then(|| HeldBackPlace { finding_id: id.clone(), path: "a.py".to_owned() });
+        bench.take_from_team(&theirs, reviewer, Coverage::default(), Some(held_back.into_iter().collect()));
+        if let Some(status) = decided {
+            bench.triage(&id, status);
+        }
+        let before = bench.status(&id);
+        let mut own = bench.draft(&bench.services.ambient.new_run_id(), &bench.take_snapshot(), Source::Cli, "any");
+        own.subject.snapshot_commit = "1".repeat(40);
+        let answer = bench.services.store.run(&theirs).expect("readable").expect("the run");
+        let unproven = bench.services.findings().settle_adopted_result(&own, &answer).unproven;
+        assert_eq!((unproven == [id.clone()], bench.status(&id)), (expected, before), "{case}");
+    }
+}
+
+#[test]
 fn a_finding_that_is_dismissed_elsewhere_alone_still_stands_here() {
     let bench = LifecycleFixture::new();
     let theirs = bench.services.ambient.new_run_id();
@@ -168,4 +196,35 @@ fn a_panel_names_what_its_member_of_another_machine_holds_back() {
     };
     panel.links.panel = Some(Panel { name: "opus+haiku".to_owned(), members: vec![member], ..Panel::default() });
     assert_eq!(bench.services.findings().list_dismissed_by_members(&panel), vec![id]);
+}
+
+#[test]
+fn a_report_that_a_panel_lists_under_another_id_counts_for_the_finding_of_the_list() {
+    let (open, unresolved, dismissed) = (FindingStatus::Open, FindingStatus::Unresolved, FindingStatus::Dismissed);
+    for (case, is_fixed, decided, expected, is_named) in [
+        ("the listed finding is open", false, None, open, true),
+        ("it was fixed, and the code is back", true, None, unresolved, true),
+        ("somebody dismissed it", false, Some(dismissed), dismissed, false),
+    ] {
+        let bench = LifecycleFixture::new();
+        bench.write(BODY);
+        let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (4, 4), "rounded")]);
+        let second = bench.run("haiku", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
+        let (id, listed) = (&first.findings[0].finding_id, &second.findings[0].finding_id);
+        let merged =
+            Disposition::from_merge(id, FindingStatus::Open, listed, &second.run.run_id, bench.services.ambient.now());
+        bench.services.store.append_dispositions(&[merged]).expect("stored");
+        if is_fixed {
+            bench.write(&BODY.replace("result = 0", "result = 1 - 1"));
+            bench.run("haiku", RunStatus::Completed, &[]);
+            assert_eq!(bench.status(listed), FindingStatus::Addressed, "{case}");
+            bench.write(BODY);
+        }
+        if let Some(status) = decided {
+            bench.triage(listed, status);
+        }
+        let named: &[FindingId] = if is_named { std::slice::from_ref(listed) } else { &[] };
+        assert_eq!(bench.answer_with(&first.run.run_id), named, "{case}");
+        assert_eq!((bench.status(id), bench.status(listed)), (FindingStatus::Obsolete, expected), "{case}");
+    }
 }
