@@ -191,7 +191,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("revdeck config path", "where your files are"),
         ],
     ),
-    ("keys", &[("revdeck keys", "every key with the file that binds it")]),
+    ("keys", &[("revdeck keys", "every key, and where your files bind it")]),
     (
         "reviewers",
         &[

@@ -1,4 +1,4 @@
-//! `revdeck keys`: prints the keys of the cockpit by context, with the file that binds each.
+//! `revdeck keys`: prints the keys of the cockpit by context, with the file of the user that binds each, or `built-in`.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -45,11 +45,6 @@ fn own_bindings(keymap: &Keymap, context: KeyContext) -> impl Iterator<Item = &K
     keymap.bindings(context).iter().filter(move |binding| binding.context == context)
 }
 
-/// Returns the file and line that bind a key.
-fn place_of(keymap: &Keymap, binding: &KeyBinding) -> (String, usize) {
-    (keymap.files.get(binding.origin.file).cloned().unwrap_or_default(), binding.origin.line)
-}
-
 fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
     let mut text = format!("# keys = {preset:?}; a context takes the keys that it does not bind from [global]\n");
     for context in keymap.contexts() {
@@ -58,12 +53,13 @@ fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
             let keys = binding.keys.to_string();
             let action = binding.action.map_or("false".into(), |action| keymap.name(action));
             let help = binding.action.map_or("taken away".into(), |action| keymap.help_text_in(context, action));
-            let (file, line) = place_of(keymap, binding);
+            let source = keymap.files.get(binding.origin.file);
+            let place = source.map_or_else(String::new, |source| source.describe_line(binding.origin.line));
             table.push_row([
                 (TextStyle::Plain, keys.as_str()),
                 (TextStyle::Plain, &*action),
                 (TextStyle::Plain, &*help),
-                (TextStyle::Faint, format!("{file}:{line}").as_str()),
+                (TextStyle::Faint, place.as_str()),
             ]);
         }
         if !table.is_empty() {
@@ -76,20 +72,24 @@ fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
 fn as_json(keymap: &Keymap, preset: &str) -> Value {
     let contexts = keymap.contexts().map(|context| {
         let bindings = own_bindings(keymap, context).map(|binding| {
-            let (file, line) = place_of(keymap, binding);
+            let source = keymap.files.get(binding.origin.file);
+            let line = source.filter(|source| !source.is_built_in).map(|_| binding.origin.line);
             json!({
                 "keys": binding.keys.to_string(),
                 "action": binding.action.map(|action| keymap.name(action)),
                 "text": binding.action.map(|action| keymap.help_text_in(context, action)),
-                "file": file,
+                "file": source.map(|source| source.shown_name()),
                 "line": line,
             })
         });
         (context.name().to_owned(), bindings.collect::<Vec<_>>().into())
     });
+    let mut files: Vec<&str> = keymap.files.iter().map(|source| source.shown_name()).collect();
+    // All built-in files lie below those of the user.
+    files.dedup();
     json::build_versioned([
         ("preset", json!(preset)),
-        ("files", json!(keymap.files)),
+        ("files", json!(files)),
         ("contexts", Value::Object(contexts.collect::<Map<_, _>>())),
     ])
 }

@@ -45,6 +45,11 @@ impl KeymapFile {
         Self { name: format!("assets/keymaps/{preset}.toml"), text: Cow::Borrowed(text) }
     }
 
+    /// Returns true for a keymap that the program brings along.
+    pub fn is_embedded(&self) -> bool {
+        *self == Self::common() || KeyPreset::ALL.iter().any(|preset| *self == Self::of_preset(*preset))
+    }
+
     /// Returns the location of byte `offset`.
     pub fn location_at(&self, offset: usize) -> SettingLocation {
         SettingLocation::from_offset(Path::new(&self.name), &self.text, offset)

@@ -97,7 +97,7 @@ impl OpenFolders {
 fn send_changes(mut tail: StoreTail, root: &Path, changes: &(dyn Fn(PathBuf) -> bool + Send + Sync)) {
     loop {
         match tail.wait() {
-            StoreChange::Heartbeat | StoreChange::Delivery => {}
+            StoreChange::Heartbeat | StoreChange::Viewed | StoreChange::Delivery => {}
             StoreChange::Stopped => return,
             StoreChange::Store if changes(root.to_owned()) => {}
             StoreChange::Store => return,

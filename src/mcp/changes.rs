@@ -101,7 +101,7 @@ impl ChangeFeed {
         let _ = ready.send(());
         loop {
             match tail.wait() {
-                StoreChange::Heartbeat | StoreChange::Delivery => continue,
+                StoreChange::Heartbeat | StoreChange::Viewed | StoreChange::Delivery => continue,
                 StoreChange::Stopped => return Ok(()),
                 StoreChange::Store => {}
             }

@@ -136,6 +136,8 @@ use lock::StoreLock;
 
 /// File with the delivered ledgers.
 const DELIVERIES_FILE: &str = "surfaced.ndjson";
+/// File with the marks of viewed files.
+const VIEWED_FILE: &str = "viewed.ndjson";
 /// File that says how far the exchange with the team has come.
 const TEAM_FILE: &str = "team.json";
 /// Subfolders of the store that contain files; the empty name is the store's own folder.
@@ -306,7 +308,7 @@ impl Store {
     }
 
     fn viewed_path(&self) -> PathBuf {
-        self.root.join("viewed.ndjson")
+        self.root.join(VIEWED_FILE)
     }
 
     fn questions_path(&self) -> PathBuf {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 
-use super::{DELIVERIES_FILE, Store, watcher_state};
+use super::{DELIVERIES_FILE, Store, VIEWED_FILE, watcher_state};
 
 /// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub enum StoreChange {
     /// Only a ledger was delivered to an assistant, and perhaps the activity changed; [`Store::recent_deliveries`] returns
     /// the ledger.
     Delivery,
+    /// Only files were marked as viewed, and perhaps the activity changed; [`Store::viewed_files`] returns the marks. A delivery
+    /// at the same time hides this.
+    Viewed,
     /// [`TailStopper::stop`] was called; every later wait ends at once in the same way.
     Stopped,
 }
@@ -72,6 +75,8 @@ struct StoreSignature {
     heartbeats: BTreeMap<PathBuf, Option<SystemTime>>,
     /// Length of the file with the delivered ledgers.
     deliveries: Option<u64>,
+    /// Length of the file with the marks of viewed files.
+    viewed: Option<u64>,
     /// Modification time of the file about the team, which is replaced as a whole.
     team: Option<SystemTime>,
 }
@@ -80,6 +85,7 @@ struct StoreSignature {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TouchedPart {
     Heartbeat,
+    Viewed,
     Delivery,
     Store,
 }
@@ -233,6 +239,7 @@ impl StoreTail {
                     self.last = Some(Instant::now());
                     return Some(match what {
                         TouchedPart::Heartbeat => StoreChange::Heartbeat,
+                        TouchedPart::Viewed => StoreChange::Viewed,
                         TouchedPart::Delivery => StoreChange::Delivery,
                         TouchedPart::Store => StoreChange::Store,
                     });
@@ -259,6 +266,8 @@ impl StoreTail {
             Some(TouchedPart::Store)
         } else if before.deliveries != seen.deliveries {
             Some(TouchedPart::Delivery)
+        } else if before.viewed != seen.viewed {
+            Some(TouchedPart::Viewed)
         } else {
             (before.heartbeats != seen.heartbeats).then_some(TouchedPart::Heartbeat)
         }
@@ -310,6 +319,7 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
                 _ if named => Some(TouchedPart::Store),
                 _ if watch => Some(TouchedPart::Heartbeat),
                 _ if inside == Path::new(DELIVERIES_FILE) => Some(TouchedPart::Delivery),
+                _ if inside == Path::new(VIEWED_FILE) => Some(TouchedPart::Viewed),
                 Some("jsonl") => Some(TouchedPart::Store),
                 Some("pulse") => Some(TouchedPart::Heartbeat),
                 _ => None,
@@ -355,8 +365,9 @@ fn watch_folders(
 
 impl StoreSignature {
     fn from_folder(root: &Path) -> Self {
-        let deliveries = std::fs::metadata(root.join(DELIVERIES_FILE)).map(|metadata| metadata.len()).ok();
-        let mut signature = Self { deliveries, ..Self::default() };
+        let length = |name: &str| std::fs::metadata(root.join(name)).map(|metadata| metadata.len()).ok();
+        let (deliveries, viewed) = (length(DELIVERIES_FILE), length(VIEWED_FILE));
+        let mut signature = Self { deliveries, viewed, ..Self::default() };
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
         let files = SHOWN_FILES.iter().chain(&[watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE]);
         let files = files.map(|name| root.join(name));
@@ -398,6 +409,7 @@ mod tests {
             (rename, "/s/review/repo-k/auto-review/snooze.json", Some(TouchedPart::Heartbeat)),
             (rename, "/s/review/repo-k/auto-review/team.json", Some(TouchedPart::Store)),
             (write, "/s/review/repo-k/auto-review/surfaced.ndjson", Some(TouchedPart::Delivery)),
+            (write, "/s/review/repo-k/auto-review/viewed.ndjson", Some(TouchedPart::Viewed)),
             (create, "/s/review/repo-k/auto-review/repo.json", None),
             (open, "/s/review/repo-k/auto-review/events/ar_1.pulse", None),
             (open, "/s/review/repo-k/auto-review/runs.ndjson", None),

@@ -146,6 +146,17 @@ impl RunRow<'_> {
         self.status == RunStatus::Completed && self.shortfall() != Some(Shortfall::NothingReviewed)
     }
 
+    /// Returns the number of changed files that a review without gaps left out; `None` for none, and where the counts do not
+    /// tell: those of a review that took parts over from an earlier one, and of a panel.
+    pub fn left_out_files(&self) -> Option<u32> {
+        let is_told = self.status == RunStatus::Completed
+            && !self.is_incomplete()
+            && !self.is_panel()
+            && self.files_covered > 0
+            && self.hunks_covered >= self.hunks_total;
+        is_told.then(|| self.files_total.saturating_sub(self.files_covered)).filter(|files| *files > 0)
+    }
+
     /// Returns the word that lists show for the run's state.
     pub fn state_word(&self) -> &'static str {
         self.status.list_word(self.paused, self.cancel_reason.parse().ok())

@@ -25,6 +25,11 @@ impl Store {
         Ok(viewed)
     }
 
+    /// Returns the length of `viewed.ndjson` in bytes, which shows whether there are new marks; 0 when the file is missing.
+    pub fn viewed_bytes(&self) -> u64 {
+        files::length_at(&self.viewed_path())
+    }
+
     /// Appends that a file was viewed, or that it was not. Not synced: a lost mark is set again with one key.
     ///
     /// # Errors

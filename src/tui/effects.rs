@@ -8,6 +8,7 @@ mod store_follower;
 mod store_writes;
 
 use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -249,12 +250,18 @@ impl Effects {
         }
     }
 
-    /// Runs a command of the user on a thread of its own, because nobody knows how long it takes.
+    /// Runs a command of the user on a thread of its own, because nobody knows how long it takes. A failure of the thread is one
+    /// of the command: no other command needs the thread.
     fn run_program(&self, call: CommandCall) {
-        let (messages, root) = (self.messages.clone(), self.root.clone());
-        spawn_worker("program", self.messages.clone(), move || {
-            let _ = messages.send(AppMessage::ProgramEnded(run_in_background(&call, &root)));
+        let (messages, root, name) = (self.messages.clone(), self.root.clone(), call.name.clone());
+        let spawned = spawn_thread("program", move || {
+            let ended = end_program(&call.name, || run_in_background(&call, &root));
+            let _ = messages.send(AppMessage::ProgramEnded(ended));
         });
+        if let Err(error) = spawned {
+            let ended = Err(format!("{}: cannot start a thread: {error}", sanitize_line(&name)));
+            let _ = self.messages.send(AppMessage::ProgramEnded(ended));
+        }
     }
 
     /// Waits until what the user has decided and written is stored.
@@ -296,7 +303,7 @@ pub fn describe_panic(panic: &(dyn Any + Send)) -> String {
 /// Runs work on a thread of its own. A panic ends the thread, and is reported in a message.
 pub fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + Send + 'static) {
     let named = name.to_owned();
-    let spawned = thread::Builder::new().name(format!("{WORKER}{name}")).spawn(move || {
+    let spawned = spawn_thread(name, move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             let text = format!("{PART_STOPPED} (internal error in {named}: {})", describe_panic(&*panic));
             let _ = messages.send(AppMessage::PartStopped(text));
@@ -305,6 +312,17 @@ pub fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + S
     if let Err(error) = spawned {
         tracing::error!(%error, name, "no thread");
     }
+}
+
+/// Starts a thread whose panics the hook leaves to `work`, which has to catch them.
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(format!("{WORKER}{name}")).spawn(work).map(drop)
+}
+
+/// Runs a command of the user, and returns its result in one line; a panic is a failure of the command.
+fn end_program(name: &str, run: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(format!("{}: internal error: {}", sanitize_line(name), describe_panic(&*panic))))
 }
 
 /// Serves page requests, newest first: older requests are no longer on the screen.
@@ -461,6 +479,26 @@ fn serve_run_subjects(repo: Option<&Repo>, requests: &Receiver<Vec<RunSubjectQue
         let subjects: Vec<(String, RunSubject)> = queries.iter().filter_map(read).collect();
         if !subjects.is_empty() && messages.send(AppMessage::RunSubjects(subjects)).is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Run = fn() -> Result<String, String>;
+
+    #[test]
+    fn a_command_whose_thread_panics_has_failed() {
+        let cases: [(Run, Result<&str, &str>); 3] = [
+            (|| Ok("where: done".to_owned()), Ok("where: done")),
+            (|| Err("where: ended with exit status: 1".to_owned()), Err("where: ended with exit status: 1")),
+            (|| panic!("no such\u{1b}[2J pipe"), Err("wh\u{fffd}ere: internal error: no such\u{fffd}[2J pipe")),
+        ];
+        for (run, expected) in cases {
+            let ended = end_program("wh\u{1b}ere", run);
+            assert_eq!(ended.as_deref().map_err(String::as_str), expected);
         }
     }
 }

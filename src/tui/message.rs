@@ -1,6 +1,7 @@
 //! Defines messages and commands. All input of the cockpit, time included, arrives as a message; all effects
 //! leave as commands.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::app::{FileSource, ListedFiles, ReviewedFiles, RunSubject};
@@ -117,6 +118,8 @@ pub enum AppMessage {
     DiffHighlights(TextHighlights),
     /// A comment was stored; or the reason why it was not.
     FindingWritten(Result<WrittenComment, String>),
+    /// Path and content of the viewed files, after this or another cockpit has marked some.
+    ViewedFiles(HashSet<(String, String)>),
     /// The mark of a file as viewed was stored.
     ViewedFile {
         /// Mark that was stored.

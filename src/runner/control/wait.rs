@@ -69,7 +69,7 @@ impl RunControl<'_> {
         let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
             loop {
                 match tail.wait() {
-                    StoreChange::Delivery => {}
+                    StoreChange::Viewed | StoreChange::Delivery => {}
                     StoreChange::Store | StoreChange::Heartbeat if sender.send(()).is_ok() => {}
                     StoreChange::Store | StoreChange::Heartbeat | StoreChange::Stopped => return,
                 }

@@ -175,7 +175,7 @@ fn watch_store(services: &Services, sender: NewsSender) -> StoreWatch {
         loop {
             match tail.wait() {
                 StoreChange::Store if !sender.send() => return,
-                StoreChange::Store | StoreChange::Heartbeat | StoreChange::Delivery => {}
+                StoreChange::Store | StoreChange::Heartbeat | StoreChange::Viewed | StoreChange::Delivery => {}
                 StoreChange::Stopped => return,
             }
         }

@@ -292,7 +292,7 @@ impl FileList {
         self.is_requested &= self.wanted_run.is_none();
     }
 
-    /// Forgets what was requested: nobody has got the requests.
+    /// Forgets what was requested: nobody has got the requests, or the answers are out of date.
     pub fn forget_requests(&mut self) {
         (self.is_requested, self.reviewed_of) = (false, None);
     }

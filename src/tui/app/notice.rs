@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::App;
 use crate::tui::doc::shorten_middle;
+use crate::tui::draw::painter::to_shown_text;
 
 /// Severity of a message to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +59,13 @@ impl App {
         standing.map(|text| (NoticeLevel::Error, text))
     }
 
-    /// Says in one line which repository is gone; the path is cut in its middle. `None` while it is there.
+    /// Says in one line which repository is gone; the path is masked, then cut in its middle. `None` while it is there.
     fn describe_gone_repository(&self) -> Option<String> {
-        let root = self.store.gone_repository.as_deref()?;
+        // Half a key has no shape that a mask knows.
+        let root = to_shown_text(self, self.store.gone_repository.as_deref()?);
         // A plain screen writes the word for the level in front.
         let room = self.layout_without_notice().notice_width().saturating_sub(if self.display.plain { 8 } else { 0 });
-        let path = shorten_middle(root, room.saturating_sub(GONE.len()), self.display.glyphs.ellipsis);
+        let path = shorten_middle(&root, room.saturating_sub(GONE.len()), self.display.glyphs.ellipsis);
         Some(format!("{GONE}{path}"))
     }
 

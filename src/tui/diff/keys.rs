@@ -1,5 +1,6 @@
 //! Connects the diff with the cockpit: its keys, its messages, and what it requests.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel, Pane};
@@ -293,6 +294,16 @@ pub fn apply_viewed(app: &mut App, mark: &ViewedFile, result: Result<(), String>
     let viewed = diff.files().iter().filter(|file| file.is_viewed).count();
     let text = format!("viewed {viewed} of {}", text::format_count(diff.files().len(), "file"));
     app.show_notice(NoticeLevel::Info, text);
+}
+
+/// Has the marks of the list read again, and the diff if it shows others than the viewed files, given by path and content.
+pub fn apply_viewed_files(app: &mut App, viewed: &HashSet<(String, String)>) {
+    app.file_list.forget_requests();
+    let diff = &app.detail.diff;
+    let mut files = diff.page().files.iter().zip(diff.files());
+    let is_outdated = is_shown(app)
+        && files.any(|(file, pane)| pane.is_viewed != viewed.contains(&(file.path.clone(), file.content_key())));
+    app.detail.stale |= is_outdated;
 }
 
 /// Returns the status of a finding of the diff after the newest decision, which the page may lack.

@@ -301,6 +301,7 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
     if run.shortfall() != Some(Shortfall::NothingReviewed) {
         facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
     }
+    facts.extend(run.left_out_files().map(|files| format!("{} left out", format_count(files as usize, "file"))));
     if let (Some(Some(change)), None) = (app.run_list.changes.get(run.id), entry.member) {
         facts.push(change.describe());
     }

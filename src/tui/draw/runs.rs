@@ -72,6 +72,8 @@ struct VisibleRun<'a> {
     label: String,
     /// Text and style of what is unusual, then the content of the change; of a member, its progress.
     facts: Vec<(String, Role)>,
+    /// Fact that is shown only beside all others, and may be empty.
+    spare: String,
     /// Number of findings by priority.
     counts: [u32; 4],
     /// Name of the reviewer; empty if it is the label.
@@ -116,6 +118,7 @@ impl<'a> VisibleRun<'a> {
             run,
             label: run.reviewer.to_owned(),
             facts,
+            spare: String::new(),
             counts: run.counts,
             reviewer: Cow::Borrowed(""),
             cost: describe_cost(cost),
@@ -147,11 +150,13 @@ impl<'a> VisibleRun<'a> {
         if run.reuse_count > 0 {
             facts.push((format!("reused {}", text::format_count(run.reuse_count as usize, "time")), Role::Faint));
         }
+        let left_out = run.left_out_files().map(|files| text::format_count(files as usize, "file"));
         Self {
             entry,
             run,
             label: app.label_run(&run).into_owned(),
             facts,
+            spare: left_out.map_or_else(String::new, |files| format!("{files} left out")),
             counts: sums.map_or(run.counts, |sums| sums.counts),
             reviewer: Panel::describe_reviewer(run.reviewer),
             cost: describe_cost(sums.map_or_else(|| app.run_spending(&run).1, |sums| sums.cost)),
@@ -266,7 +271,7 @@ fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns
     painter.draw_text(rest.x, rest.y, label_width, &row.label, role);
     rest.width = rest.width.saturating_sub(label_width + 2);
     rest.x += label_width + 2;
-    draw_facts(painter, &row.facts, rest);
+    draw_facts(painter, (&row.facts, &row.spare), rest);
 }
 
 /// Columns of the dot between two facts, with a blank on each side.
@@ -277,13 +282,19 @@ const MIN_SHORTENED_COLUMNS: u16 = 20;
 const MIN_REST_COLUMNS: u16 = 8;
 
 /// Draws facts with dots between them. A long one is shortened in favour of those behind it, such as `3 new`; a fact
-/// without room is left out together with its dot.
-fn draw_facts(painter: &mut Painter<'_>, facts: &[(String, Role)], line: Rect) {
-    let facts: Vec<(u16, &str, Role)> = facts
+/// without room is left out together with its dot. `spare` needs room beside all facts.
+fn draw_facts(painter: &mut Painter<'_>, (facts, spare): (&[(String, Role)], &str), line: Rect) {
+    let mut facts: Vec<(u16, &str, Role)> = facts
         .iter()
         .filter(|(fact, _)| !fact.is_empty())
         .map(|(fact, role)| (measure_shown(painter.app, fact), fact.as_str(), *role))
         .collect();
+    let spare_width = measure_shown(painter.app, spare);
+    let needed =
+        facts.iter().fold(spare_width, |sum, (width, ..)| sum.saturating_add(width.saturating_add(DOT_COLUMNS)));
+    if !spare.is_empty() && needed <= line.width {
+        facts.push((spare_width, spare, Role::Muted));
+    }
     let mut x = line.x;
     for (at, (width, fact, role)) in facts.iter().enumerate() {
         let mut room = line.right().saturating_sub(x);

@@ -42,6 +42,7 @@ pub(super) fn follow_store(
         tail.watch_file(&repo.git_dir().join("logs").join("HEAD"));
     }
     let (mut sent, mut delivered) = (SentParts::new(store), store.delivered_bytes());
+    let mut viewed = store.viewed_bytes();
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
     let mut changed = StoreChange::Store;
     loop {
@@ -52,11 +53,14 @@ pub(super) fn follow_store(
             }
             working = sent.view.as_deref().map_or_else(Vec::new, working_runs);
         }
-        // A change of the store hides a delivery that comes with it.
+        // A change of the store hides a delivery and marks that come with it.
         let deliveries = store.delivered_bytes();
         if deliveries != std::mem::replace(&mut delivered, deliveries)
             && messages.send(AppMessage::LedgerDelivered).is_err()
         {
+            return;
+        }
+        if !send_viewed(store, messages, &mut viewed) {
             return;
         }
         teller.notify_if_changed();
@@ -222,6 +226,21 @@ fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> Resul
     Ok(messages.send(AppMessage::Fixes(Arc::new(FixIndex::new(fixes)))).is_ok())
 }
 
+/// Sends the viewed files if there are marks since the file had the known length. Returns false if the receiver is gone.
+fn send_viewed(store: &Store, messages: &MessageSender, known: &mut u64) -> bool {
+    let length = store.viewed_bytes();
+    if std::mem::replace(known, length) == length {
+        return true;
+    }
+    match store.viewed_files() {
+        Ok(viewed) => messages.send(AppMessage::ViewedFiles(viewed)).is_ok(),
+        Err(error) => {
+            tracing::warn!(%error, "new marks of viewed files are not shown");
+            true
+        }
+    }
+}
+
 /// Sends the number of findings that the user decided today if it has changed. Returns false if the receiver is gone.
 fn count_decisions(store: &Store, zone: &TimeZone, messages: &MessageSender, known: &mut (i64, usize)) -> bool {
     let now = ClockAndIds::system().now().to_zoned(zone.clone());
@@ -272,6 +291,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::domain::{Time, ViewedFile};
     use crate::store::RepoInfo;
     use crate::tui::event_source::EventSource;
 
@@ -302,5 +322,22 @@ mod tests {
         fs::remove_dir_all(&fixes).expect("removed");
         assert_eq!(next_messages(), ["view"]);
         assert!(next_messages().is_empty(), "the message is gone");
+    }
+
+    #[test]
+    fn viewed_files_are_sent_once_after_new_marks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let mut known = store.viewed_bytes();
+        for (viewed, expected) in [(true, 1), (false, 0)] {
+            assert!(send_viewed(&store, &messages, &mut known) && events.try_next().is_none());
+            let (path, content) = ("src/a.rs".to_owned(), "1".to_owned());
+            store.mark_viewed(&ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }).expect("a mark");
+            assert!(send_viewed(&store, &messages, &mut known));
+            let Some(AppMessage::ViewedFiles(files)) = events.try_next() else { panic!("no marks") };
+            assert_eq!(files.len(), expected, "{files:?}");
+        }
     }
 }

@@ -30,6 +30,30 @@ pub struct BindingOrigin {
     pub line: usize,
 }
 
+/// File with keys of a [`Keymap`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeymapSource {
+    /// Path of the user's file, or name of a file in the source code of revdeck.
+    pub name: String,
+    /// True for a file in the source code, which its user does not have.
+    pub is_built_in: bool,
+}
+
+impl KeymapSource {
+    /// Returns the name for the user: the path, or `built-in`.
+    pub fn shown_name(&self) -> &str {
+        if self.is_built_in { "built-in" } else { &self.name }
+    }
+
+    /// Returns the place of a line (1-based) for the user: path and line, or `built-in`.
+    pub fn describe_line(&self, line: usize) -> String {
+        match self.is_built_in {
+            true => self.shown_name().to_owned(),
+            false => format!("{}:{line}", self.name),
+        }
+    }
+}
+
 /// Meaning of the keys pressed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyMatch {
@@ -44,8 +68,8 @@ pub enum KeyMatch {
 /// Active key bindings.
 #[derive(Debug, Clone, Default)]
 pub struct Keymap {
-    /// Names of the files, lowest layer first.
-    pub files: Vec<String>,
+    /// Files, lowest layer first; those of the user come last.
+    pub files: Vec<KeymapSource>,
     /// Commands of the user.
     pub commands: Vec<CustomCommand>,
     /// Bindings that can be reached in each context, inherited ones included; those of the context come first.
@@ -55,7 +79,7 @@ pub struct Keymap {
 impl Keymap {
     /// Creates a keymap from the bindings that the files leave.
     pub(super) fn new(
-        files: Vec<String>,
+        files: Vec<KeymapSource>,
         commands: Vec<CustomCommand>,
         contexts: Vec<KeyContext>,
         bindings: &[KeyBinding],

@@ -9,7 +9,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::bindings::{BindingOrigin, KeyBinding, Keymap};
+use super::bindings::{BindingOrigin, KeyBinding, Keymap, KeymapSource};
 use super::sequence::KeySequence;
 use super::{Action, KeyContext, ViewContext};
 use crate::config::{CustomCommand, KeyPreset, KeymapFile, SettingLocation, Settings, did_you_mean, embedded_keymaps};
@@ -93,9 +93,9 @@ impl Keymap {
         commands: &[CustomCommand],
     ) -> (Self, Vec<KeymapFault>) {
         let contexts = KeyContext::list(views);
-        let mut layers = KeymapLayers { names: Vec::new(), bindings: Vec::new(), faults: Vec::new() };
+        let mut layers = KeymapLayers { sources: Vec::new(), bindings: Vec::new(), faults: Vec::new() };
         for file in files {
-            let index = layers.add_file(&file.name);
+            let index = layers.add_file(&file.name, file.is_embedded());
             let is_common = *file == KeymapFile::common();
             let mut reader = KeymapReader { file, contexts: &contexts, faults: &mut layers.faults };
             let mut entries = reader.read_entries();
@@ -112,8 +112,8 @@ impl Keymap {
             }
         }
         layers.lay_commands(commands);
-        let KeymapLayers { names, bindings, mut faults } = layers;
-        let map = Self::new(names, commands.to_vec(), contexts, &bindings);
+        let KeymapLayers { sources, bindings, mut faults } = layers;
+        let map = Self::new(sources, commands.to_vec(), contexts, &bindings);
         for action in [Action::Quit, Action::Help] {
             if map.keys_of(KeyContext::Global, action).is_empty() {
                 let text = format!("no key is left to {}", action.footer_label());
@@ -209,8 +209,8 @@ impl KeymapReader<'_> {
 
 /// Bindings of the files so far.
 struct KeymapLayers {
-    /// Names of the files, lowest layer first.
-    names: Vec<String>,
+    /// Files, lowest layer first.
+    sources: Vec<KeymapSource>,
     bindings: Vec<KeyBinding>,
     faults: Vec<KeymapFault>,
 }
@@ -221,16 +221,16 @@ impl KeymapLayers {
     }
 
     /// Adds a file above those so far. Returns its index.
-    fn add_file(&mut self, name: &str) -> usize {
-        self.names.push(name.to_owned());
-        self.names.len() - 1
+    fn add_file(&mut self, name: &str, is_built_in: bool) -> usize {
+        self.sources.push(KeymapSource { name: name.to_owned(), is_built_in });
+        self.sources.len() - 1
     }
 
     /// Lays the keys of a view over the bindings of the files below.
     fn lay_view(&mut self, view: &'static ViewContext) {
         let (file, line) = view.place;
         let place = SettingLocation::File { path: file.into(), line: line as usize, column: 1 };
-        let (index, context) = (self.add_file(file), KeyContext::View(view));
+        let (index, context) = (self.add_file(file, true), KeyContext::View(view));
         for &(name, action) in view.keys {
             match self.read_view_key(context, index, (name, action)) {
                 Ok((keys, action)) => self.lay(index, place.clone(), (context, keys, Some(action))),
@@ -280,8 +280,9 @@ impl KeymapLayers {
                 .iter()
                 .filter(|binding| binding.keys != keys)
                 .map(|binding| {
-                    let file = self.names.get(binding.origin.file).map_or("", String::as_str);
-                    format!("{} ({file}:{})", binding.keys, binding.origin.line)
+                    let BindingOrigin { file, line } = binding.origin;
+                    let place = self.sources.get(file).map_or_else(String::new, |file| file.describe_line(line));
+                    format!("{} ({place})", binding.keys)
                 })
                 .collect();
             if !lost.is_empty() {
@@ -322,9 +323,9 @@ impl KeymapLayers {
                 }
             };
             let file_name = place.file_name();
-            let file = match self.names.iter().position(|name| *name == file_name) {
+            let file = match self.sources.iter().position(|source| source.name == file_name) {
                 Some(file) => file,
-                None => self.add_file(&file_name),
+                None => self.add_file(&file_name, false),
             };
             let is_same = |binding: &&KeyBinding| {
                 binding.origin.file == file

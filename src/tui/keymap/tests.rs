@@ -32,7 +32,7 @@ fn keys_of_views_have_the_places_where_the_common_keymap_names_them() {
         let binding = bindings.iter().find(|binding| binding.action == Some(action)).expect("a key");
         let line = DEFAULT.lines().nth(binding.origin.line - 1).unwrap_or_default();
         assert!(line.contains(&format!("{:?} = {:?}", view.key, view.action)), "{line}");
-        assert_eq!(map.files[binding.origin.file], "assets/keymap.toml");
+        assert_eq!(map.files[binding.origin.file].name, "assets/keymap.toml");
     }
 }
 
@@ -45,6 +45,24 @@ fn a_users_file_takes_the_keys_of_views_or_moves_them() {
     assert_eq!(faults, []);
     let found = ["S", "X", "K"].map(|name| map.action(KeyContext::Findings, key(name)).map(Action::name));
     assert_eq!(found, [None, Some("stats"), Some("undo")]);
+}
+
+#[test]
+fn only_files_of_the_user_are_named_as_the_place_of_a_key() {
+    let mut files = embedded_keymaps(KeyPreset::Vim);
+    let text = "[stats]\n'q q' = 'top'\n'w' = 'top'\n";
+    files.push(KeymapFile { name: "mine.toml".to_owned(), text: text.into() });
+    let (map, faults) = Keymap::from_layers(&files, &[]);
+    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["mine.toml:2:1: [stats] qq takes the place of q (built-in)"]);
+    for context in map.contexts() {
+        for binding in map.bindings(context) {
+            let place = map.files[binding.origin.file].describe_line(binding.origin.line);
+            let is_mine = ["qq", "w"].contains(&binding.keys.to_string().as_str()) && context.name() == "stats";
+            let expected = if is_mine { format!("mine.toml:{}", binding.origin.line) } else { "built-in".to_owned() };
+            assert_eq!(place, expected, "{} in {}", binding.keys, context.name());
+        }
+    }
 }
 
 #[test]

@@ -18,11 +18,13 @@ pub fn render_agreement(finding: &Finding, width: usize, doc: &mut Doc) {
     }
 }
 
-/// Renders the contradictions between the reviewers.
+/// Renders the contradictions between the reviewers. As in the lists, one that a second opinion has settled has no sign.
 pub fn render_disputes(app: &App, finding: &Finding, width: usize, doc: &mut Doc) {
     for dispute in panel::describe_disputes(finding, WordStyle::Label) {
-        let name = format!("{} {}", app.display.glyphs.disputed, dispute.word());
-        let role = if dispute.is_settled { Role::Normal } else { Role::Warn };
+        let (name, role) = match dispute.is_settled {
+            true => (dispute.word().to_owned(), Role::Normal),
+            false => (format!("{} {}", app.display.glyphs.disputed, dispute.word()), Role::Warn),
+        };
         doc.push_field(&name, NAMES, role, &dispute.text, width);
     }
 }

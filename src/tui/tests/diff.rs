@@ -6,7 +6,7 @@ use similar::{DiffOp, TextDiff};
 
 use super::looks::{assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
-use crate::domain::{FindingStatus, Kind, LineRange, Priority};
+use crate::domain::{FindingStatus, Kind, LineRange, Priority, Time, ViewedFile};
 use crate::tui::app::{App, Pane};
 use crate::tui::diff::{
     ChangeBlock, DiffFile, DiffFinding, DiffOptions, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
@@ -517,6 +517,24 @@ fn a_viewed_file_is_folded_when_its_mark_is_stored() {
     assert!(screen(&app).contains("more = 1"));
     send(&mut app, AppMessage::ViewedFile { mark: marks[0].clone(), result: Err("the disk is full".into()) });
     assert!(screen(&app).contains("not marked as viewed: the disk is full"));
+}
+
+#[test]
+fn the_diff_is_read_again_when_another_cockpit_has_marked_one_of_its_files() {
+    let mut app = of_run(160, 48);
+    let path = "src/invoice/total.rs".to_owned();
+    let is_read = |app: &mut App, contents: &[&str]| {
+        let viewed = contents.iter().map(|content| (path.clone(), (*content).to_owned())).collect();
+        let commands = send(app, AppMessage::ViewedFiles(viewed));
+        commands.iter().any(|command| matches!(command, AppCommand::Load { tab: Tab::Diff, .. }))
+    };
+    assert!(!is_read(&mut app, &[]) && !is_read(&mut app, &["another content"]));
+    let (path, content) = (path.clone(), "new-src/invoice/total.rs".to_owned());
+    let mark = ViewedFile { path, content, viewed: true, at: Time::UNIX_EPOCH };
+    assert!(is_read(&mut app, &[mark.content.as_str()]));
+    // The mark of this cockpit is shown already.
+    send(&mut app, AppMessage::ViewedFile { mark, result: Ok(()) });
+    assert!(!is_read(&mut app, &["new-src/invoice/total.rs"]));
 }
 
 #[test]

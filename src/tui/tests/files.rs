@@ -1,5 +1,6 @@
 //! Tests the list of files: whose files it has, its tree, and what a chosen run or file narrows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lists::listed;
@@ -232,6 +233,15 @@ fn the_marks_of_viewed_files_are_read_again_after_one_was_set() {
     // The list shows the file of another run, which may have the same content.
     app.file_list.set_viewed(&run_id(9), "src/config.rs", true);
     assert_eq!(reviewed_runs(&send(&mut app, AppMessage::Tick)).len(), 1);
+    assert!(reviewed_runs(&send(&mut app, AppMessage::Tick)).is_empty(), "requested once");
+}
+
+#[test]
+fn the_marks_of_viewed_files_are_read_again_after_another_cockpit_set_one() {
+    let mut app = showing(160, 48, view());
+    assert!(reviewed_runs(&send(&mut app, AppMessage::Tick)).is_empty(), "nothing has changed");
+    let commands = send(&mut app, AppMessage::ViewedFiles(HashSet::new()));
+    assert_eq!(reviewed_runs(&commands).len(), 1);
     assert!(reviewed_runs(&send(&mut app, AppMessage::Tick)).is_empty(), "requested once");
 }
 

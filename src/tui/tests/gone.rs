@@ -42,6 +42,23 @@ fn one_line_names_the_repository_with_both_ends_of_its_path() {
 }
 
 #[test]
+fn a_key_in_the_path_is_masked_before_the_path_is_cut() {
+    let key = ["AKIA", "Q7RT2YPZ", "LK4WN6ZC"].concat();
+    for (columns, is_plain) in (60..=110).flat_map(|columns| [(columns, false), (columns, true)]) {
+        let mut app = gone(columns, 24);
+        if is_plain {
+            (app.display.plain, app.display.glyphs) = (true, glyphs::PLAIN);
+        }
+        let root = format!("/work/projects/of/a/customer/{key}/billing-service");
+        send(&mut app, AppMessage::RepositoryGone(Some(root)));
+        let shown = lines(&app);
+        assert_eq!(shown.len(), 1, "{columns} {is_plain}: {}", screen(&app));
+        let has_part = (0..=key.len() - 6).any(|at| shown[0].contains(&key[at..at + 6]));
+        assert!(!has_part && shown[0].ends_with("billing-service"), "{columns} {is_plain}: {shown:?}");
+    }
+}
+
+#[test]
 fn a_look_for_changes_that_failed_because_of_it_does_not_hide_the_line() {
     let mut app = gone(160, 48);
     let outcome = Err(format!("cannot read {ROOT}/: No such file or directory"));

@@ -427,6 +427,32 @@ fn a_run_that_reviewed_no_file_has_a_glyph_and_a_word_of_its_own() {
 }
 
 #[test]
+fn files_that_a_review_left_out_are_counted_where_the_row_has_room() {
+    let id = run_id(8);
+    let run = RunRow { files_total: 6, files_covered: 4, ..run_row(&id) };
+    for (run, expected) in [
+        (run, Some(2)),
+        (RunRow { files_covered: 6, ..run }, None),
+        (RunRow { files_covered: 0, ..run }, None),
+        (RunRow { hunks_covered: 5, ..run }, None),
+        (RunRow { incomplete: true, ..run }, None),
+        (RunRow { status: RunStatus::Reviewing, ..run }, None),
+        (RunRow { members: "ar_01M85FXZAJJ8HH37S1AMJJN2F9:launch", ..run }, None),
+    ] {
+        assert_eq!(run.left_out_files(), expected, "{run:?}");
+    }
+    for (files_covered, title, expected) in [(4, "Fix", true), (6, "Fix", false), (4, "", false)] {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { files_covered, ..run });
+        let mut app = showing(240, 48, complete(builder));
+        press(&mut app, "1");
+        let title = if title.is_empty() { "a long title ".repeat(30) } else { title.to_owned() };
+        send(&mut app, AppMessage::RunSubjects(vec![(id.clone(), RunSubject { commits: 1, title })]));
+        assert_eq!(screen(&app).contains("2 files left out"), expected, "{}", screen(&app));
+    }
+}
+
+#[test]
 fn a_title_without_rows_says_that_the_newest_run_reviewed_nothing() {
     let (id, found) = (run_id(3), finding_id(1));
     let run = RunRow { files_covered: 0, hunks_covered: 0, hunks_total: 0, counts: [0; 4], ..run_row(&id) };

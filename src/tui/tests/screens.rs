@@ -12,7 +12,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::domain::{
-    Confidence, Dispute, Finding, FindingStep, Kind, LedgerForm, Priority, RankRule, RunStatus, Voice,
+    Confidence, Dispute, Finding, FindingStep, Kind, LedgerForm, Opinion, Priority, RankRule, RunStatus, Voice,
 };
 use crate::runner::{LedgerPreview, PreviewLine, SessionPreview};
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
@@ -117,6 +117,29 @@ pub fn add_voices(finding: &mut Finding) {
         Dispute::Fixed { fixed: vec!["gemini".into()], standing: vec!["claude".into(), "gpt".into()] },
         Dispute::Priority { most: Priority::P0, least: Priority::P2 },
     ];
+}
+
+#[test]
+fn the_page_marks_a_dispute_until_a_second_opinion_has_settled_it() {
+    for (opinion, is_marked) in [(None, true), (Some(Opinion::Unsure), true), (Some(Opinion::Real), false)] {
+        let mut app = with_page(160, 48);
+        let mut loaded = page(2, 3);
+        let PageData::Finding(shown) = loaded.as_mut() else { panic!("a page of a finding") };
+        add_voices(&mut shown.finding);
+        let ruled = |opinion| FindingStep::Ruled {
+            by: "opus".to_owned(),
+            opinion,
+            reason: String::new(),
+            from: Priority::P0,
+            to: Priority::P0,
+        };
+        shown.finding.steps.extend(opinion.map(ruled));
+        send(&mut app, AppMessage::Loaded { subject: DetailSubject::Finding(finding_id(2)), tab: Tab::Page, loaded });
+        let shown = screen(&app);
+        assert_eq!(shown.contains("± disputed"), is_marked, "{opinion:?}: {shown}");
+        assert_eq!(shown.contains("settled"), !is_marked, "{opinion:?}: {shown}");
+        assert!(is_marked || !shown.contains('±'), "{opinion:?}: {shown}");
+    }
 }
 
 #[test]

@@ -120,6 +120,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::DiffMoves { page, moves } => diff::apply_moves(app, &page, moves),
         AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, &highlights, &mut commands),
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
+        AppMessage::ViewedFiles(viewed) => diff::apply_viewed_files(app, &viewed),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::ReviewedFiles(files) => app.file_list.set_reviewed(files),

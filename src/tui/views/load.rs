@@ -20,13 +20,16 @@ use crate::tui::message::AppMessage;
 /// Longest pause between two loads of a kind while requests keep coming, as a store that changes makes them.
 const MAX_PAUSE: Duration = Duration::from_secs(3);
 
+/// Error of a load for which no thread could be started.
+const NO_THREAD: &str = "the system starts no further thread; the next read tries again";
+
 /// Data of a view, which takes time to read or to compute. The type of the load is its kind.
 pub trait ViewLoad: fmt::Debug + Any + Send {
     /// Loads the data. The open views get it in a [`ViewReply::Loaded`]; the one that wants it knows it by its type.
     fn load(self: Box<Self>, inputs: &LoadInputs) -> Box<dyn Any + Send>;
 }
 
-/// Load that gave no data, because of an internal error.
+/// Load that gave no data, because of an internal error or for want of a thread.
 #[derive(Debug)]
 pub struct FailedLoad {
     /// Type of the load.
@@ -62,17 +65,22 @@ impl LoadThreads {
         Self { inputs, messages, threads: Mutex::default() }
     }
 
-    /// Sends a load to the thread of its kind; one that could not be started, or has ended, is started again. Returns false
-    /// if that is not possible either.
-    pub fn send(&self, load: Box<dyn ViewLoad>) -> bool {
+    /// Sends a load to the thread of its kind; one that could not be started, or has ended, is started again. If that is not
+    /// possible either, the load is answered with a [`FailedLoad`], and the next load tries again.
+    pub fn send(&self, load: Box<dyn ViewLoad>) {
+        self.send_or_start(load, || self.start_thread());
+    }
+
+    /// Does what [`LoadThreads::send`] does, with this start of a thread. The receiver of a thread that was not started is gone.
+    fn send_or_start(&self, load: Box<dyn ViewLoad>, start: impl Fn() -> Sender<Box<dyn ViewLoad>>) {
+        let kind = kind_of(&*load);
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let thread = threads.entry(kind_of(&*load)).or_insert_with(|| self.start_thread());
-        match thread.send(load) {
-            Ok(()) => true,
-            Err(SendError(load)) => {
-                *thread = self.start_thread();
-                thread.send(load).is_ok()
-            }
+        let thread = threads.entry(kind).or_insert_with(&start);
+        let Err(SendError(load)) = thread.send(load) else { return };
+        *thread = start();
+        if thread.send(load).is_err() {
+            let failed = FailedLoad { kind, error: NO_THREAD.to_owned() };
+            let _ = self.messages.send(AppMessage::View(ViewReply::LoadFailed(failed)));
         }
     }
 
@@ -181,12 +189,12 @@ mod tests {
         let (mut events, _typed, messages) = EventSource::piped();
         let threads = LoadThreads::new(inputs(&folder), messages);
         for _ in 0..2 {
-            assert!(threads.send(Box::new(Fragile { breaks: true })));
+            threads.send(Box::new(Fragile { breaks: true }));
             let reply = next_reply(&mut events);
             let ViewReply::LoadFailed(failed) = &reply else { panic!("{reply:?}") };
             assert!(failed.is_of::<Fragile>() && !failed.is_of::<Doubled>());
             assert_eq!(failed.error, "internal error: no such\u{fffd}[2J figure");
-            assert!(threads.send(Box::new(Fragile { breaks: false })));
+            threads.send(Box::new(Fragile { breaks: false }));
             let reply = next_reply(&mut events);
             assert!(matches!(&reply, ViewReply::Loaded(data) if data.is::<&str>()), "{reply:?}");
         }
@@ -199,7 +207,23 @@ mod tests {
         let threads = LoadThreads::new(inputs(&folder), messages);
         let (ended, _) = channel();
         threads.threads.lock().expect("a lock").insert(TypeId::of::<Doubled>(), ended);
-        assert!(threads.send(Box::new(Doubled(21))));
+        threads.send(Box::new(Doubled(21)));
+        let reply = next_reply(&mut events);
+        assert!(matches!(&reply, ViewReply::Loaded(data) if data.downcast_ref() == Some(&42_u32)), "{reply:?}");
+    }
+
+    #[test]
+    fn a_load_without_a_thread_says_so_to_its_view_and_the_next_one_tries_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let threads = LoadThreads::new(inputs(&folder), messages);
+        for _ in 0..2 {
+            threads.send_or_start(Box::new(Doubled(1)), || channel().0);
+            let reply = next_reply(&mut events);
+            let ViewReply::LoadFailed(failed) = &reply else { panic!("{reply:?}") };
+            assert!(failed.is_of::<Doubled>() && failed.error == NO_THREAD, "{failed:?}");
+        }
+        threads.send(Box::new(Doubled(21)));
         let reply = next_reply(&mut events);
         assert!(matches!(&reply, ViewReply::Loaded(data) if data.downcast_ref() == Some(&42_u32)), "{reply:?}");
     }
@@ -209,7 +233,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (_events, _typed, messages) = EventSource::piped();
         let threads = LoadThreads::new(inputs(&folder), messages);
-        assert!(threads.send(Box::new(Doubled(1))) && threads.send(Box::new(Nothing)));
+        threads.send(Box::new(Doubled(1)));
+        threads.send(Box::new(Nothing));
         threads.send(Box::new(Doubled(2)));
         assert_eq!(threads.threads.lock().expect("a lock").len(), 2);
     }

@@ -302,7 +302,10 @@ impl ViewWorkers {
     /// Sends a request to its thread; `view` is the newest view of the store. Returns false if the thread has ended.
     pub fn send(&self, request: ViewRequest, view: &Arc<StoreView>) -> bool {
         match request {
-            ViewRequest::Load(load) => self.loads.send(load),
+            ViewRequest::Load(load) => {
+                self.loads.send(load);
+                true
+            }
             ViewRequest::Palette(query) => self.palette.send(query).is_ok(),
             ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
             ViewRequest::ReviewForm(request) => self.review_form.send(request).is_ok(),

@@ -470,15 +470,15 @@ fn a_typo_in_theme_setting_or_keymap_is_an_error_with_what_was_meant() {
 }
 
 #[test]
-fn keys_are_printed_with_the_file_and_line_that_bind_them() {
+fn keys_are_printed_with_the_file_and_line_of_the_user_that_bind_them() {
     let user = "keys = \"emacs\"\n[commands.blame]\nkey = \"Ctrl-t b\"\nrun = [\"git\", \"blame\", \"{path}\"]\n";
     let test = with_settings(user, "[commands.evil]\nkey = \"a\"\nrun = [\"evil\"]\n");
     fs::write(test.home().join("keymap.toml"), "[findings]\n\"D\" = \"dismiss\"\n\"a\" = false\n").expect("a file");
     let text = test.output(&["keys"], DONE);
     for (words, place) in [
         ("# keys = \"emacs\"", ""),
-        ("Alt-x", "assets/keymaps/emacs.toml:"),
-        ("F1", "assets/keymap.toml:"),
+        ("Alt-x", " built-in"),
+        ("F1", " built-in"),
         ("dismiss; x1 to x6", "[home]/keymap.toml:2"),
         ("taken away", "[home]/keymap.toml:3"),
         ("Ctrl-t b", "[home]/config.toml:3"),
@@ -492,6 +492,16 @@ fn keys_are_printed_with_the_file_and_line_that_bind_them() {
     let findings = keys["contexts"]["findings"].as_array().expect("keys");
     let mine = findings.iter().find(|binding| binding["keys"] == "D").expect("the user's key");
     assert_eq!((&mine["action"], &mine["line"]), (&Value::from("dismiss"), &Value::from(2)));
+    let found: Vec<&str> = keys["files"].as_array().expect("files").iter().filter_map(Value::as_str).collect();
+    let is_mine = |place: usize, name: &str| found.get(place).is_some_and(|found| found.ends_with(name));
+    assert!(found[0] == "built-in" && found.len() == 3, "{found:?}");
+    assert!(is_mine(1, "keymap.toml") && is_mine(2, "config.toml") && mine["file"] == found[1], "{found:?}");
+    let stats = keys["contexts"]["stats"].as_array().expect("keys");
+    let is_built_in = |binding: &Value| binding["file"] == "built-in" && binding["line"].is_null();
+    assert!(!stats.is_empty() && stats.iter().all(is_built_in), "{stats:?}");
+    for printed in [text, keys.to_string()] {
+        assert!(!printed.contains("src/tui") && !printed.contains("assets/"), "{printed}");
+    }
     assert!(!keys.to_string().contains("evil"), "a repository defines no commands");
     assert!(test.errors(&["keys"], DONE).contains("commands: not obeyed"));
 }
