@@ -10,6 +10,7 @@ use crate::domain::{
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, LoggedDecision, SilentRun};
 use crate::review::{FindingIdentities, ProblemText, ReviewOutcome};
+use crate::runner::merged_reports::take_over_remarks;
 use crate::runner::{RunnerError, Services};
 use crate::store::{LatestDispositions, StoreView};
 
@@ -199,6 +200,20 @@ impl FindingSettlement<'_> {
         }
         taken.iter().for_each(|(place, line)| said.replace(*place, line.clone()));
         taken.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Stores for the findings of a panel's list what was written about the other ids of their problems while the members worked.
+    pub(super) fn take_over_remarks(
+        &self,
+        outcome: &ReviewOutcome,
+        merged: &[(FindingId, FindingId)],
+    ) -> Result<(), RunnerError> {
+        if self.run.links.panel.is_none() {
+            return Ok(());
+        }
+        let merged: Vec<(FindingId, FindingId)> =
+            merged.iter().filter(|(id, _)| is_one_problem(outcome, id)).cloned().collect();
+        Ok(take_over_remarks(&self.services.store, &merged, self.run.created_at)?)
     }
 
     /// Returns the dispositions of findings that the list of a panel has under another id. One that somebody has decided
