@@ -20,7 +20,7 @@ use crate::report::describe_snooze_end;
 use crate::runner::{
     RatingError, SetStatusError, SnoozeError, SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings,
 };
-use crate::store::{StoreView, triage};
+use crate::store::StoreView;
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
@@ -135,21 +135,13 @@ fn resolve_findings(session: &Session, arguments: &TriageArgs) -> Result<Vec<Fin
 /// Replaces reports that a panel merged into a finding with another id by that finding, and says so: a decision is about the
 /// problem.
 fn follow_merged(session: &Session, view: &StoreView, chosen: &mut Vec<FindingId>) -> Result<(), CliError> {
-    let is_obsolete = |id: &FindingId| {
-        view.finding_index(id.as_str()).is_some_and(|index| view.finding_status(index) == FindingStatus::Obsolete)
-    };
-    if !chosen.iter().any(is_obsolete) {
-        return Ok(());
-    }
-    let log = session.store.triage_log()?;
     let mut listed: Vec<FindingId> = Vec::new();
-    for id in chosen.iter() {
-        let target = triage::follow_merged(&log, id);
-        if target != id {
+    for (id, target) in chosen.iter().zip(session.store.follow_merged(view, chosen.as_slice())?) {
+        if target != *id {
             output::print_note(&format!("note: a panel lists {id} as {target}"));
         }
-        if !listed.contains(target) {
-            listed.push(target.clone());
+        if !listed.contains(&target) {
+            listed.push(target);
         }
     }
     *chosen = listed;

@@ -9,9 +9,9 @@ use super::session::Invocation;
 use super::triage::{format_rating, format_snooze};
 use super::{fix, output};
 use crate::config::RequiredAssets;
-use crate::domain::Disposition;
 use crate::domain::text::sanitize_line;
-use crate::store::triage::UndoOutcome;
+use crate::domain::{Disposition, FindingStatus};
+use crate::store::triage::{UndoOutcome, follow_merged};
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
         (UndoOutcome::Fix(fix), UndoDirection::Redo) => {
             fix::format_fix(&services, &services.fixer().apply_fix(&fix.fix_id, actor.actor)?)?
         }
-        (UndoOutcome::Decided(lines), _) => lines.iter().map(format_disposition).collect(),
+        (UndoOutcome::Decided(lines), _) => format_decisions(&services.store.triage_log()?, &lines),
         (UndoOutcome::Snoozed(lines), _) => {
             let zone = TimeZone::system();
             lines.iter().map(|line| format_snooze(line, &zone)).collect()
@@ -76,7 +76,63 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
     Ok(CliExitCode::Done)
 }
 
+/// Formats what became of the findings of a step. A report that gave way to the finding of a panel's list is left out where the
+/// step is about that finding, too; else the line says what the report is now.
+fn format_decisions(log: &[Disposition], lines: &[Disposition]) -> String {
+    let mut said = String::new();
+    for line in lines {
+        let listed = follow_merged(log, &line.finding_id);
+        if *listed == line.finding_id {
+            said.push_str(&format_disposition(line));
+        } else if !lines.iter().any(|other| other.finding_id == *listed) {
+            let reason = format!("the panel lists the problem as {listed}");
+            let now = Disposition { status: FindingStatus::Obsolete, reason, ..line.clone() };
+            said.push_str(&format_disposition(&now));
+        }
+    }
+    said
+}
+
 fn format_disposition(line: &Disposition) -> String {
     let reason = if line.reason.is_empty() { String::new() } else { format!("  ({})", sanitize_line(&line.reason)) };
     format!("{}  {} -> {}{reason}\n", line.finding_id, line.previous, line.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Actor, FindingId, RunId, Time, TriageAction};
+
+    #[test]
+    fn a_report_that_gave_way_is_not_said_to_be_open() {
+        let [report, listed] = ["report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
+        let undone = |id: &FindingId| Disposition {
+            finding_id: id.clone(),
+            status: FindingStatus::Open,
+            previous: FindingStatus::Dismissed,
+            actor: Actor::User,
+            reason: String::new(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Undo,
+            group: "t_1".to_owned(),
+            run_id: None,
+            merged_into: None,
+            team: None,
+            ci: false,
+        };
+        let merge = Disposition::from_merge(&report, FindingStatus::Open, &listed, &run, Time::UNIX_EPOCH);
+        let log = [undone(&report), undone(&listed), merge];
+        for (log, lines, expected) in [
+            (&log[..1], &log[..1], format!("{report}  dismissed -> open\n")),
+            (&log[..], &log[..2], format!("{listed}  dismissed -> open\n")),
+            (
+                &log[..],
+                &log[..1],
+                format!("{report}  dismissed -> obsolete  (the panel lists the problem as {listed})\n"),
+            ),
+        ] {
+            assert_eq!(format_decisions(log, lines), expected);
+        }
+    }
 }

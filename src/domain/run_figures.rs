@@ -83,6 +83,9 @@ pub struct RunFigures {
     /// Newer run that replaced it.
     #[serde(default)]
     pub superseded_by: Option<RunId>,
+    /// Run of the panel that requested it.
+    #[serde(default)]
+    pub member_of: Option<RunId>,
     /// Run whose results answer this skipped run.
     #[serde(default)]
     pub reused_from: Option<RunId>,
@@ -184,6 +187,7 @@ impl From<&RunRecord> for RunFigures {
             reuse_count: reuse.count,
             adopted_count: reuse.adopted_count,
             superseded_by: links.superseded_by.clone(),
+            member_of: links.member_of.clone(),
             reused_from: links.reused_from.clone(),
             carried_over_from: links.carried_over_from.clone(),
             resumed_from: links.resumed_from.clone(),
@@ -218,6 +222,7 @@ mod tests {
                 "finding_id": "f_0000000000000002"}],
             "decision": "nothing equivalent",
             "reuse_count": 3, "adopted_count": 1, "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
+            "member_of": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0K",
             "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",
             "resumed_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0J", "cancel_reason": "user_stop", "error_class": "network",
             "from_a_later_version": {"deep": [1, 2]},

@@ -67,20 +67,72 @@ pub fn describe_members(members: &[MemberForecast]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
+/// Part of the costs of a panel whose prices are known, if others are not.
+struct KnownCosts {
+    /// Price of the first requests in US dollars.
+    input: f64,
+    /// Most that the reviews and second opinions may cost in US dollars.
+    limit: f64,
+    /// Reviewers that are left out, because they or their fallbacks have no known price.
+    left_out: Vec<String>,
+}
+
+impl KnownCosts {
+    /// Adds up the known prices of the members that start, and of second opinions; `None` if all are known, and for a single
+    /// reviewer.
+    fn from_preview(preview: &RequestPreview) -> Option<Self> {
+        if preview.members.is_empty() {
+            return None;
+        }
+        let members = preview.members.iter().filter(|member| member.starts());
+        let members = members.map(|member| (&member.reviewer, member.limit, member.input_cost));
+        let opinions = preview.opinions.iter().map(|opinion| (&opinion.name, opinion.limit, Some(0.0)));
+        let mut known = Self { input: 0.0, limit: 0.0, left_out: Vec::new() };
+        for (name, limit, input) in members.chain(opinions) {
+            match known_dollars(limit) {
+                Some(dollars) => known.limit += dollars,
+                None if !known.left_out.contains(name) => known.left_out.push(name.clone()),
+                None => {}
+            }
+            known.input += input.unwrap_or(0.0);
+        }
+        (!known.left_out.is_empty()).then_some(known)
+    }
+
+    /// Describes the most that it may cost: `at most $1.30 without agent, whose price is not known`.
+    fn describe_limit(&self) -> String {
+        let most = match self.limit {
+            dollars if dollars > 0.0 => format!("at most {}", format_up(dollars)),
+            _ => "at no cost".to_owned(),
+        };
+        let whose = if self.left_out.len() == 1 { "whose price is" } else { "whose prices are" };
+        format!("{most} without {}, {whose} not known", text::join_names(&self.left_out))
+    }
+}
+
 /// Describes the hunks that need not be sent again, the tokens and price of the first request, and the most that the
-/// review may cost. Each further request sends the conversation again, and nobody knows how many there will be.
+/// review may cost; of a panel with members without a known price, the known part. Each further request sends the conversation
+/// again, and nobody knows how many there will be.
 pub fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(carried) = preview.carried_hunks.filter(|carried| *carried > 0) {
         let rest = preview.hunks.saturating_sub(carried);
         parts.push(format!("up to {} carried over, {rest} to review", text::format_count(carried, "hunk")));
     }
+    let known = KnownCosts::from_preview(preview);
     if preview.tokens > 0 {
         let first = if preview.members.is_empty() { "first request" } else { "first requests" };
-        parts.push(format!("{first} {}", format_sent(preview.tokens, preview.input_cost)));
+        let price = preview.input_cost.or(known.as_ref().map(|known| known.input));
+        parts.push(format!("{first} {}", format_sent(preview.tokens, price)));
     }
     let sent = Some(parts.join(", ")).filter(|sent| !sent.is_empty());
-    let limit = limit.map(|limit| limit.to_string()).filter(|limit| !limit.is_empty());
+    let limit = match (limit, &known) {
+        (Some(CostLimit::Unknown { tokens }), Some(known)) => {
+            let most = tokens.map(|tokens| format!(", at most {} tokens", format_thousands(tokens)));
+            Some(known.describe_limit() + &most.unwrap_or_default())
+        }
+        (limit, _) => limit.map(|limit| limit.to_string()).filter(|limit| !limit.is_empty()),
+    };
     let sentences: Vec<String> = sent.into_iter().chain(limit).collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
@@ -123,10 +175,15 @@ fn describe_member_cost(member: &MemberForecast) -> String {
 /// Formats what is sent and its price, if that is known and not zero: `~24k tokens ($0.08)`.
 fn format_sent(tokens: u64, cost: Option<f64>) -> String {
     let price = match cost {
-        Some(dollars) if dollars > 0.0 => format!(" ({})", text::format_limit_dollars(text::round_up_dollars(dollars))),
+        Some(dollars) if dollars > 0.0 => format!(" ({})", format_up(dollars)),
         _ => String::new(),
     };
     format!("~{}{price}", format_tokens(tokens))
+}
+
+/// Formats an amount in US dollars, rounded up.
+fn format_up(dollars: f64) -> String {
+    text::format_limit_dollars(text::round_up_dollars(dollars))
 }
 
 /// Formats a number of tokens: `900 tokens`, `24k tokens`.
@@ -154,6 +211,10 @@ pub fn encode_forecast(preview: &RequestPreview) -> Value {
         .uncounted
         .as_ref()
         .map(|uncounted| json!({ "limits": uncounted.limits, "reviewers": uncounted.reviewers }));
+    let known = KnownCosts::from_preview(preview);
+    let known_part = known.map(|known| {
+        json!({ "input_cost": known.input, "cost_limit": text::round_up_dollars(known.limit), "without": known.left_out })
+    });
     json!({
         "scope": preview.scope.to_string(),
         "files": preview.files,
@@ -167,6 +228,7 @@ pub fn encode_forecast(preview: &RequestPreview) -> Value {
         "tokens": preview.tokens,
         "input_cost": preview.input_cost,
         "cost_limit": known_dollars(preview.limit.unwrap_or(CostLimit::Nothing)),
+        "known_part": known_part,
         "members": members.collect::<Vec<Value>>(),
         "opinions": opinions.collect::<Vec<Value>>(),
         "continues": preview.continues.as_ref().map(RunId::as_str),
@@ -265,7 +327,7 @@ mod tests {
             Some(
                 "one reused, 0 tokens; two ~2k tokens ($0.013), at most $0.30; agent ~2.1k tokens, its price is not known; \
                  builtin at no cost; local under way, 0 tokens; dear for opinions, at most $1.00; together first requests \
-                 ~4.1k tokens; its price is not known"
+                 ~4.1k tokens ($0.013); at most $1.30 without agent, whose price is not known"
             )
         );
         let single = describe_costs(&preview(ReviewAction::Launch));
@@ -298,9 +360,38 @@ mod tests {
             json!({ "reviewer": "one", "action": "reuse", "run_id": RUN, "tokens": 0, "input_cost": 0.0, "cost_limit": 0.0 })
         );
         assert_eq!(encoded["members"][1]["cost_limit"], json!(0.3));
+        assert_eq!(encoded["known_part"], json!({ "input_cost": 0.0123, "cost_limit": 1.3, "without": ["agent"] }));
         assert_eq!(encoded["opinions"], json!([{ "reviewer": "dear", "cost_limit": 1.0 }]));
         assert_eq!(encoded["uncounted"], json!({ "limits": ["max_cost"], "reviewers": ["agent"] }));
         let reused = encode_forecast(&RequestPreview { limit: None, ..preview(ReviewAction::Reuse { run: run() }) });
         assert_eq!((&reused["run_id"], &reused["cost_limit"]), (&json!(RUN), &json!(0.0)));
+        assert_eq!(reused["known_part"], Value::Null);
+    }
+
+    #[test]
+    fn of_a_panel_with_unknown_prices_the_known_part_is_said_with_who_is_left_out() {
+        let sent = |unknown: &[usize], opinion: CostLimit| {
+            let mut preview = panel();
+            for at in unknown {
+                let member = &mut preview.members[*at];
+                (member.input_cost, member.limit) = (None, CostLimit::Unknown { tokens: None });
+            }
+            preview.opinions[0].limit = opinion;
+            describe_sending(&preview, preview.limit).expect("something is sent")
+        };
+        let (known, unknown) = (CostLimit::AtMost { dollars: 1.0 }, CostLimit::Unknown { tokens: None });
+        for (members, opinion, expected) in [
+            (&[][..], known, "($0.013); at most $1.30 without agent, whose price is not known"),
+            (
+                &[1][..],
+                CostLimit::Nothing,
+                "~4.1k tokens; at no cost without two and agent, whose prices are not known",
+            ),
+            (&[][..], unknown, "($0.013); at most $0.30 without agent and dear, whose prices are not known"),
+            (&[1][..], unknown, "at no cost without two, agent and dear, whose prices are not known"),
+        ] {
+            let said = sent(members, opinion);
+            assert!(said.ends_with(expected), "{said}");
+        }
     }
 }

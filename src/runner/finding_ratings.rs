@@ -1,5 +1,6 @@
 //! Rates findings: priority and kind by the user in place of the reported ones.
 
+use super::merged_reports::follow_merged;
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, FindingId, FindingRating, RatingWish, TriageAction};
 use crate::store::{Store, StoreError, rating_after};
@@ -19,7 +20,7 @@ pub enum RatingError {
 }
 
 /// Rates findings as one step that an undo takes back. Returns the stored lines; findings whose rating would not change
-/// are left out.
+/// are left out. A report that a panel lists under another id stands for the finding of the list.
 ///
 /// # Errors
 ///
@@ -38,6 +39,7 @@ pub fn rate_findings(
     if let Some(unknown) = chosen.iter().find(|id| view.finding_index(id.as_str()).is_none()) {
         return Err(RatingError::Unknown(unknown.clone()));
     }
+    let listed = follow_merged(store, &view, chosen)?;
     let (at, group) = (ambient.now(), ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
     store.rate_findings(|log| {
         let line = |id: &FindingId| {
@@ -46,6 +48,6 @@ pub fn rate_findings(
             let (finding_id, group) = (id.clone(), group.clone());
             (previous != rating).then_some(FindingRating { finding_id, rating, previous, actor, at, action, group })
         };
-        Ok(chosen.iter().filter_map(line).collect())
+        Ok(listed.iter().filter_map(line).collect())
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{ClockAndIds, Paths, Settings};
-use crate::domain::{RunId, RunRecord, RunStatus};
+use crate::domain::{Finding, FindingId, RunId, RunOutput, RunRecord, RunStatus};
 use crate::git::Repo;
 use crate::runner::{RepositoryRules, Services};
 use crate::store::{RepoInfo, Store};
@@ -65,6 +65,32 @@ impl RunnerFixture {
         change(&mut record);
         self.services.store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
         run_id
+    }
+
+    /// Stores the output of a panel whose list has these findings, each with the ids under which members have reported it.
+    /// Returns the run of the panel.
+    pub fn write_list(&self, list: &[(&FindingId, &[&FindingId])]) -> RunId {
+        let run = self.record_working_run(|_| ());
+        let voice = |id: &&FindingId| {
+            serde_json::json!({
+                "reviewer": "m", "run_id": run, "finding_id": id, "priority": 1, "confidence": "high",
+                "kind": "SECURITY", "title": "t", "line_start": 1, "line_end": 1,
+            })
+        };
+        let finding = |(id, reports): &(&FindingId, &[&FindingId])| {
+            let voices: Vec<serde_json::Value> = reports.iter().map(voice).collect();
+            let finding = serde_json::json!({
+                "finding_id": id, "first_run_id": run, "last_run_id": run, "priority": 1, "severity": "medium",
+                "confidence": "high", "kind": "SECURITY", "title": "t", "explanation": "", "repo_relative_path": "a.rs",
+                "line_start": 1, "line_end": 1, "quoted_code": "", "status": "open", "detail_ref": "",
+                "reported_at": "2026-11-01T00:00:00Z", "voices": voices,
+            });
+            serde_json::from_value(finding).expect("a finding")
+        };
+        let findings: Vec<Finding> = list.iter().map(finding).collect();
+        let output = RunOutput { findings, ..RunOutput::new(self.record(&run)) };
+        self.services.store.write_output(&output).expect("written");
+        run
     }
 
     pub fn record(&self, run: &RunId) -> RunRecord {

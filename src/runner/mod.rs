@@ -84,6 +84,7 @@ mod launcher;
 mod learning;
 mod ledger_feed;
 mod located_findings;
+mod merged_reports;
 mod panel;
 pub(crate) mod process;
 mod prompt;
@@ -127,6 +128,7 @@ pub(crate) use ledger_feed::{
     ledger_format,
 };
 pub(crate) use located_findings::{CodeComparison, CodeState, LocatedFinding, is_commit_id, locate_findings};
+pub(crate) use merged_reports::write_note;
 pub(crate) use process::{host_name, limit_memory};
 pub(crate) use prompt::PromptBuilder;
 pub(crate) use prompt::code_context::{ContextTaskInput, context_options};
@@ -144,7 +146,7 @@ pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, Revi
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use scope_comparison::{ScopeComparer, ScopeFingerprints};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
-pub(crate) use set_status::{SetStatusError, StatusChange, find_decided, set_status};
+pub(crate) use set_status::{DecidedFinding, SetStatusError, StatusChange, find_decided, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use stored_reports::{StoredReports, find_listed_reports};
 pub(crate) use team::{FollowerProcess, RecordCounts, SyncError, SyncReport, TeamSync};

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::config::ClockAndIds;
 use crate::domain::text::sanitize_line;
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
 use crate::policy::{self, Refusal};
 use crate::store::triage::{follow_merged, status_after};
 use crate::store::{Store, StoreError};
@@ -41,9 +41,32 @@ pub enum SetStatusError {
     Store(#[from] StoreError),
 }
 
-/// Returns the finding about which a decision is that gives an id a status after the lines of the log.
-pub fn find_decided<'a>(log: &'a [Disposition], id: &'a FindingId, status: FindingStatus) -> &'a FindingId {
-    if policy::follows_merge(status) { follow_merged(log, id) } else { id }
+/// Finding about which a decision is, although it may name another id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecidedFinding {
+    pub finding_id: FindingId,
+    /// Line by which a report gives way to the finding, because the list of a panel had taken its own decision over. It is stored
+    /// with the decision.
+    pub merge: Option<Disposition>,
+}
+
+/// Returns the finding about which a decision is that gives an id a status at a time, after the lines of the log.
+///
+/// # Errors
+///
+/// If the list of a panel cannot be read.
+pub fn find_decided(
+    store: &Store,
+    log: &[Disposition],
+    id: &FindingId,
+    (status, at): (FindingStatus, Time),
+) -> Result<DecidedFinding, StoreError> {
+    let report = if policy::follows_merge(status) { follow_merged(log, id) } else { id };
+    let Some((listed, run)) = store.find_taken_over(log, report)? else {
+        return Ok(DecidedFinding { finding_id: report.clone(), merge: None });
+    };
+    let merge = Disposition::from_merge(report, status_after(log, report), &listed, &run, at);
+    Ok(DecidedFinding { finding_id: follow_merged(log, &listed).clone(), merge: Some(merge) })
 }
 
 /// Sets the status of the chosen findings and returns the stored dispositions, which are about the findings that
@@ -59,11 +82,13 @@ pub fn set_status(
     chosen: &[FindingId],
     change: StatusChange<'_>,
 ) -> Result<Vec<Disposition>, SetStatusError> {
-    store.decide(|log| build_dispositions(ambient, log, chosen, change))
+    let mut lines = store.decide(|log| build_dispositions((store, ambient), log, chosen, change))?;
+    lines.retain(|line| line.merged_into.is_none());
+    Ok(lines)
 }
 
 fn build_dispositions(
-    ambient: &ClockAndIds,
+    (store, ambient): (&Store, &ClockAndIds),
     log: &[Disposition],
     chosen: &[FindingId],
     StatusChange { actor, status, reason }: StatusChange<'_>,
@@ -72,27 +97,32 @@ fn build_dispositions(
     let group = ambient.new_run_id().to_string().replacen("ar_", "t_", 1);
     let mut lines = Vec::new();
     let mut known = HashSet::new();
-    let decided = chosen.iter().map(|id| find_decided(log, id, status));
-    for id in decided.filter(|id| known.insert(*id)) {
-        let previous = status_after(log, id);
+    for chosen in chosen {
+        let DecidedFinding { finding_id, merge } = find_decided(store, log, chosen, (status, at))?;
+        let previous = status_after(log, &finding_id);
+        lines.extend(merge);
         match policy::may_set(actor, previous, status) {
-            Ok(()) => lines.push(Disposition {
-                finding_id: id.clone(),
-                status,
-                previous,
-                actor,
-                reason: sanitize_line(reason).into_owned(),
-                at,
-                action: TriageAction::Set,
-                group: group.clone(),
-                run_id: None,
-                merged_into: None,
-                team: None,
-                ci: false,
-            }),
-            Err(Refusal::AlreadySo(_)) => {}
-            Err(refusal) => return Err(SetStatusError::Refused { finding: id.clone(), status, refusal }),
+            Ok(()) => {}
+            Err(Refusal::AlreadySo(_)) => continue,
+            Err(refusal) => return Err(SetStatusError::Refused { finding: finding_id, status, refusal }),
         }
+        if !known.insert(finding_id.clone()) {
+            continue;
+        }
+        lines.push(Disposition {
+            finding_id,
+            status,
+            previous,
+            actor,
+            reason: sanitize_line(reason).into_owned(),
+            at,
+            action: TriageAction::Set,
+            group: group.clone(),
+            run_id: None,
+            merged_into: None,
+            team: None,
+            ci: false,
+        });
     }
     Ok(lines)
 }
@@ -127,5 +157,37 @@ mod tests {
         // Who opens the report takes it out of the list; from then on it is decided for itself.
         assert_eq!(set(&[&report], User, Open), [(report.clone(), FindingStatus::Obsolete, Open)]);
         assert_eq!(set(&[&report], User, Addressed), [(report.clone(), Open, Addressed)]);
+    }
+
+    #[test]
+    fn a_decision_about_a_report_whose_decision_a_list_has_taken_over_is_one_about_the_finding_of_the_list() {
+        use FindingStatus::{Addressed, Dismissed, Obsolete, Open};
+        let fixture = RunnerFixture::new();
+        let (store, ambient) = (&fixture.services.store, &fixture.services.ambient);
+        let [report, listed, shared, other] =
+            ["report", "listed", "shared", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let set = |id: &FindingId, status: FindingStatus| {
+            let change = StatusChange { actor: Actor::User, status, reason: "said" };
+            let lines = set_status(store, ambient, std::slice::from_ref(id), change).expect("allowed");
+            lines.into_iter().map(|line| (line.finding_id, line.previous, line.status)).collect::<Vec<_>>()
+        };
+        // Two members reported different problems under `shared`, so the list has it for none of them alone.
+        let run = fixture.write_list(&[(&listed, &[&report, &shared]), (&other, &[&shared])]);
+        assert_eq!(set(&report, Dismissed), [(report.clone(), Open, Dismissed)]);
+        assert_eq!(set(&shared, Dismissed), [(shared.clone(), Open, Dismissed)]);
+        store
+            .decide(|log| {
+                let taken = log.iter().map(|line| {
+                    let (finding_id, run_id) = (listed.clone(), Some(run.clone()));
+                    Disposition { finding_id, run_id, ..line.clone() }
+                });
+                Ok::<_, StoreError>(taken.collect())
+            })
+            .expect("stored");
+        assert_eq!(set(&report, Open), [(listed.clone(), Dismissed, Open)]);
+        let status_of = |id: &FindingId| store.status(id).expect("readable");
+        assert_eq!((status_of(&report), status_of(&listed)), (Obsolete, Open), "the report gives way");
+        assert_eq!(set(&report, Addressed), [(listed.clone(), Open, Addressed)]);
+        assert_eq!(set(&shared, Open), [(shared.clone(), Dismissed, Open)], "it stands for several problems");
     }
 }

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan};
 
+use super::merged_reports::follow_merged;
 use super::parse_snooze;
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, FindingId, FindingSnooze, FindingStatus, SnoozeEnd, Time, TriageAction, content_hash};
@@ -99,7 +100,7 @@ pub enum SnoozeError {
 }
 
 /// Snoozes findings as one step that an undo takes back, or ends their snoozes. Returns the stored lines; findings whose
-/// snooze would not change are left out.
+/// snooze would not change are left out. A report that a panel lists under another id stands for the finding of the list.
 ///
 /// # Errors
 ///
@@ -113,8 +114,9 @@ pub fn snooze_findings(
 ) -> Result<Vec<FindingSnooze>, SnoozeError> {
     let view = store.view()?;
     let (at, group) = (ambient.now(), ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
-    let mut ends = Vec::with_capacity(chosen.len());
-    for id in chosen {
+    let listed = follow_merged(store, &view, chosen)?;
+    let mut ends = Vec::with_capacity(listed.len());
+    for id in &listed {
         let index = view.finding_index(id.as_str()).ok_or_else(|| SnoozeError::Unknown(id.clone()))?;
         let row = view.finding(index);
         let until = match wish {

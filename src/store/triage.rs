@@ -6,10 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, StoreView};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus,
-    MachineName, Rating, SnoozeEnd, Time, TriageAction,
+    MachineName, Rating, RunId, RunOutput, SnoozeEnd, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -257,27 +257,21 @@ impl Store {
     }
 
     /// Returns the lines by which undone reports of a panel's members give way to the finding of its list that had taken their
-    /// decision over. Both would be open, and the problem would be listed twice.
-    fn merge_undone_reports(
+    /// decision over. Both would be open, and the problem would be listed twice. The caller appends them after `undone`.
+    ///
+    /// # Errors
+    /// Returns an error when the output of a panel cannot be read.
+    pub fn merge_undone_reports(
         &self,
         log: &[Disposition],
         undone: &[Disposition],
     ) -> Result<Vec<Disposition>, StoreError> {
         let mut merged = Vec::new();
-        let is_of_step = |line: &&Disposition| undone.first().is_some_and(|first| first.group == line.group);
-        let taken_over = log.iter().filter(|line| line.action == TriageAction::Set && line.is_taken_over());
-        for taken in taken_over.filter(is_of_step) {
+        let Some(group) = undone.first().map(|first| first.group.as_str()) else { return Ok(merged) };
+        for taken in list_taken_over(log, group) {
             let Some(run) = &taken.run_id else { continue };
             let Some(output) = self.output(run)? else { continue };
-            let held_back = output.held_back.iter().map(|held| &held.finding);
-            let list: Vec<&Finding> = output.findings.iter().chain(held_back).collect();
-            let has_voice = |finding: &Finding, id: &FindingId| finding.voices.iter().any(|one| one.finding_id == *id);
-            // An id of several problems stays.
-            let is_merged = |id: &FindingId| {
-                let mut about = list.iter().filter(|finding| finding.finding_id == *id || has_voice(finding, id));
-                about.next().is_some_and(|finding| finding.finding_id == taken.finding_id && *id != taken.finding_id)
-                    && about.next().is_none()
-            };
+            let is_merged = |id: &FindingId| lists_report_as(&output, id, &taken.finding_id);
             let open = undone.iter().filter(|line| line.status.is_undecided() && is_merged(&line.finding_id));
             merged.extend(
                 open.map(|line| {
@@ -287,6 +281,75 @@ impl Store {
         }
         Ok(merged)
     }
+
+    /// Returns the finding of a panel's list that has taken over the last decision about a report, and the run of the panel.
+    /// The report has kept the decision, so no line says that it was merged. `None` if no list has taken it over.
+    ///
+    /// # Errors
+    /// Returns an error when the output of a panel cannot be read.
+    pub fn find_taken_over(
+        &self,
+        log: &[Disposition],
+        report: &FindingId,
+    ) -> Result<Option<(FindingId, RunId)>, StoreError> {
+        let last = log.iter().rev().find(|line| line.finding_id == *report);
+        let Some(last) = last.filter(|last| last.is_decision() && last.action != TriageAction::Undo) else {
+            return Ok(None);
+        };
+        for taken in list_taken_over(log, &last.group).rev() {
+            let Some(run) = &taken.run_id else { continue };
+            if taken.finding_id == *report {
+                continue;
+            }
+            let output = self.output(run)?;
+            if output.is_some_and(|output| lists_report_as(&output, report, &taken.finding_id)) {
+                return Ok(Some((taken.finding_id.clone(), run.clone())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the findings that stand for the problems of these ids, in their order: of a report that a panel lists under
+    /// another id, the finding of the list; else the id itself. Reads `triage.ndjson` only if the view has a status for one of them
+    /// that a merged report may have.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` or the output of a panel cannot be read.
+    pub fn follow_merged(&self, view: &StoreView, ids: &[FindingId]) -> Result<Vec<FindingId>, StoreError> {
+        let may_be_merged = |id: &FindingId| {
+            view.finding_index(id.as_str()).is_some_and(|index| !view.finding_status(index).is_undecided())
+        };
+        if !ids.iter().any(may_be_merged) {
+            return Ok(ids.to_vec());
+        }
+        let log = self.triage_log()?;
+        ids.iter().map(|id| self.follow_merged_in(&log, id)).collect()
+    }
+
+    /// Returns the finding that stands for the problem of an id after these lines, see [`Store::follow_merged`].
+    ///
+    /// # Errors
+    /// Returns an error when the output of a panel cannot be read.
+    pub fn follow_merged_in(&self, log: &[Disposition], id: &FindingId) -> Result<FindingId, StoreError> {
+        let merged = follow_merged(log, id);
+        let taken_over = self.find_taken_over(log, merged)?;
+        Ok(taken_over.map_or_else(|| merged.clone(), |(listed, _)| follow_merged(log, &listed).clone()))
+    }
+}
+
+/// Returns the lines by which findings of panels' lists have taken over decisions of a group.
+fn list_taken_over<'a>(log: &'a [Disposition], group: &'a str) -> impl DoubleEndedIterator<Item = &'a Disposition> {
+    log.iter().filter(move |line| line.action == TriageAction::Set && line.group == group && line.is_taken_over())
+}
+
+/// Returns true if the output of a panel has the problem of a report as this finding, and nothing else under the id of the report.
+fn lists_report_as(output: &RunOutput, report: &FindingId, listed: &FindingId) -> bool {
+    let held_back = output.held_back.iter().map(|held| &held.finding);
+    let has_voice = |finding: &Finding| finding.voices.iter().any(|voice| voice.finding_id == *report);
+    let mut about =
+        output.findings.iter().chain(held_back).filter(|finding| finding.finding_id == *report || has_voice(finding));
+    // An id of several problems stays.
+    report != listed && about.next().is_some_and(|finding| finding.finding_id == *listed) && about.next().is_none()
 }
 
 /// Returns the group of the dispositions that applying a fix creates; `step` distinguishes repeated applications.

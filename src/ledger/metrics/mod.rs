@@ -197,6 +197,8 @@ pub struct RunMetrics {
     pub decision: String,
     pub cancel_reason: Option<CancelReason>,
     pub superseded_by: Option<RunId>,
+    /// Run of the panel that requested this run. At its end, it is also `superseded_by`.
+    pub member_of: Option<RunId>,
     /// Run that a skipped duplicate points to, and run from which this run carried over most.
     pub reused_from: Option<RunId>,
     pub carried_over_from: Option<RunId>,
@@ -204,6 +206,13 @@ pub struct RunMetrics {
     /// Time when an assistant first received its result.
     pub surfaced_at: Option<Time>,
     pub findings: OutcomeCounts,
+}
+
+impl RunMetrics {
+    /// Returns the newer run that replaced this one; for a member, its panel does not, see [`crate::domain::RunLinks::replaced_by`].
+    pub fn replaced_by(&self) -> Option<&RunId> {
+        self.superseded_by.as_ref().filter(|newer| self.member_of.as_ref() != Some(*newer))
+    }
 }
 
 /// Metrics of all runs together.
@@ -388,6 +397,7 @@ fn measure_run(run: &RunFigures, attempts: &HashMap<&RunId, u32>, told: &Surface
         decision: run.decision.clone(),
         cancel_reason: run.cancel_reason,
         superseded_by: run.superseded_by.clone(),
+        member_of: run.member_of.clone(),
         reused_from: run.reused_from.clone(),
         carried_over_from: run.carried_over_from.clone(),
         error_class: run.error_class,

@@ -11,6 +11,7 @@ use crate::mcp::tool::{
     ToolContext, ToolDefinition, ToolEffect, ToolOutput, ToolSchemas, parse_arguments, require_text,
 };
 use crate::mcp::{OpenPurpose, ToolFailure};
+use crate::runner::write_note;
 use crate::store::id_lookup;
 
 /// Definition of the tool.
@@ -63,7 +64,8 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         text: sanitize_line(&clean_text(reason)).into_owned(),
         at: services.ambient.now(),
     };
-    let recorded = services.store.append_note(&note)?;
+    // A panel may have merged the report into a finding with another id.
+    let (note, recorded) = write_note(&services.store, note)?;
     ToolOutput::new(&DisputeResult {
         status: services.store.status(&note.finding_id)?.word().to_owned(),
         finding_id: note.finding_id.to_string(),

@@ -242,7 +242,7 @@ fn describe_ending(run: &RunMetrics) -> Vec<String> {
     let mut parts = Vec::new();
     let reason = run.cancel_reason.filter(|reason| *reason != CancelReason::Superseded);
     parts.extend(reason.map(|reason| reason.word().replace('_', " ")));
-    parts.extend(run.superseded_by.as_ref().map(|newer| format!("superseded by {newer}")));
+    parts.extend(run.replaced_by().map(|newer| format!("superseded by {newer}")));
     parts.extend(run.error_class.map(|class| class.word().replace('_', " ")));
     parts.extend(super::format_things(run.resumed, "time").map(|times| format!("resumed {times}")));
     parts

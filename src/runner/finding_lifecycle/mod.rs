@@ -180,6 +180,7 @@ impl<'a> FindingSettlement<'a> {
         recognised.extend(collect_recognised(outcome, &reported));
         let merged = list_merged(outcome);
         let taken_over = self.take_over_decisions(outcome, &merged, &mut said);
+        self.take_over_remarks(outcome, &merged)?;
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };

@@ -10,8 +10,8 @@ use crate::domain::{
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, LoggedDecision, SilentRun};
 use crate::review::{FindingIdentities, ProblemText, ReviewOutcome};
+use crate::runner::merged_reports::take_over_remarks;
 use crate::runner::{RunnerError, Services};
-use crate::store::triage::follow_merged;
 use crate::store::{LatestDispositions, StoreView};
 
 impl PanelPart {
@@ -135,19 +135,14 @@ impl FindingSettlement<'_> {
         runs.iter().copied().find(|index| records.get(self.view.run_id(*index)).is_none_or(has_located))
     }
 
-    /// Gives reports whose problem a panel listed under another id that id, unless the run reports that one, too.
+    /// Gives reports whose problem a panel listed under another id that id, unless the run reports that one, too. A report that has
+    /// kept its own decision follows, too: the finding of the list may have been opened again since.
     pub(super) fn follow_merged(&self, findings: &mut [Finding]) -> Result<(), RunnerError> {
-        let is_obsolete = |finding: &Finding| {
-            let row = self.view.finding_index(finding.finding_id.as_str()).map(|index| self.view.finding(index));
-            row.is_some_and(|row| row.status == FindingStatus::Obsolete)
-        };
-        if !findings.iter().any(is_obsolete) {
-            return Ok(());
-        }
-        let log = self.services.store.triage_log()?;
+        let store = &self.services.store;
+        let targets: Vec<FindingId> = findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        let targets = store.follow_merged(&self.view, &targets)?;
         let mut ids: HashSet<FindingId> = findings.iter().map(|finding| finding.finding_id.clone()).collect();
-        for finding in findings {
-            let target = follow_merged(&log, &finding.finding_id).clone();
+        for (finding, target) in findings.iter_mut().zip(targets) {
             let Some(index) = self.view.finding_index(target.as_str()) else { continue };
             if !ids.insert(target.clone()) {
                 continue;
@@ -205,6 +200,20 @@ impl FindingSettlement<'_> {
         }
         taken.iter().for_each(|(place, line)| said.replace(*place, line.clone()));
         taken.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Stores for the findings of a panel's list what was written about the other ids of their problems while the members worked.
+    pub(super) fn take_over_remarks(
+        &self,
+        outcome: &ReviewOutcome,
+        merged: &[(FindingId, FindingId)],
+    ) -> Result<(), RunnerError> {
+        if self.run.links.panel.is_none() {
+            return Ok(());
+        }
+        let merged: Vec<(FindingId, FindingId)> =
+            merged.iter().filter(|(id, _)| is_one_problem(outcome, id)).cloned().collect();
+        Ok(take_over_remarks(&self.services.store, &merged, self.run.created_at)?)
     }
 
     /// Returns the dispositions of findings that the list of a panel has under another id. One that somebody has decided

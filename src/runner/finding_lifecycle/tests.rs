@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::domain::{
-    Actor, Confidence, Coverage, FileCoverage, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity, Suggestion,
-    SuppressionReason, Time, TriageAction, Voice,
+    Actor, Confidence, Coverage, FileCoverage, FindingNote, Kind, NoteKind, PhaseTimings, Priority, RatingWish, RunId,
+    RunOutput, Severity, Suggestion, SuppressionReason, Time, TriageAction, Voice,
 };
 use crate::git::Snapshot;
 use crate::review::summarize_run;
 use crate::runner::fixture::RunnerFixture;
+use crate::runner::{SnoozeWish, rate_findings, snooze_findings, write_note};
 
 struct LifecycleFixture {
     folder: tempfile::TempDir,
@@ -450,4 +451,32 @@ fn a_report_that_two_panels_have_merged_gets_the_id_of_the_last_list() {
     let ids = [&one, &three].map(|finding| finding.finding_id.clone());
     assert_eq!(follow(vec![one.clone()]), ids[1..]);
     assert_eq!(follow(vec![one, three]), ids, "who reports both has told them apart");
+}
+
+#[test]
+fn what_is_written_about_a_merged_report_stands_with_the_finding_of_the_list() {
+    let life = LifecycleFixture::new();
+    life.write(BODY);
+    let both = [report(Priority::P3, (2, 2), "one"), report(Priority::P3, (3, 3), "two")];
+    let output = life.run("m", RunStatus::Completed, &both);
+    assert_eq!(output.findings.len(), 2, "{:#?}", output.findings);
+    let Services { repo, store, ambient, .. } = &life.services;
+    let [report, listed] = [0, 1].map(|at: usize| output.findings[at].finding_id.clone());
+    let merge = Disposition::from_merge(&report, FindingStatus::Open, &listed, &output.run.run_id, ambient.now());
+    store.decide(|_| Ok::<_, crate::store::StoreError>(vec![merge])).expect("stored");
+    let both = [report.clone(), listed.clone()];
+    let day = Time::from_second(ambient.now().as_second() + 86_400).expect("a time");
+    let snoozed = snooze_findings((repo, store), ambient, &both, SnoozeWish::Until(day), Actor::User);
+    let snoozed: Vec<FindingId> = snoozed.expect("allowed").into_iter().map(|line| line.finding_id).collect();
+    assert_eq!(snoozed, [listed.clone()]);
+    let wish = RatingWish::parse("p1").expect("a rating");
+    let rated = rate_findings(store, ambient, &both, wish, Actor::User).expect("allowed");
+    assert_eq!(rated.into_iter().map(|line| line.finding_id).collect::<Vec<_>>(), [listed.clone()]);
+    for (kind, actor) in [(NoteKind::Dispute, Actor::Assistant), (NoteKind::Remark, Actor::User)] {
+        let note = FindingNote { finding_id: report.clone(), kind, actor, text: "no".to_owned(), at: ambient.now() };
+        let (note, is_new) = write_note(store, note).expect("stored");
+        assert_eq!((&note.finding_id, is_new), (&listed, true));
+    }
+    assert_eq!(store.notes(&listed).expect("readable").len(), 2);
+    assert_eq!(store.notes(&report).expect("readable"), []);
 }

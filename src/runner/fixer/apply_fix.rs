@@ -353,8 +353,10 @@ impl Fixer<'_> {
             _ => (TriageAction::Undo, "undone", step),
         };
         self.services.store.decide(|log| {
-            let again = undo_or_redo_fix(log, &fix.fix_id, actor, action, at);
+            let mut again = undo_or_redo_fix(log, &fix.fix_id, actor, action, at);
             if !again.is_empty() {
+                let merged = self.services.store.merge_undone_reports(log, &again)?;
+                again.extend(merged);
                 return Ok(again);
             }
             let lines = fix.fixed_findings().filter_map(|id| {
@@ -417,5 +419,38 @@ fn read_state(files: &Worktree, touched: &AppliedFile) -> Result<TouchedFileStat
             let what = "is neither as it was before the fix nor as the fix leaves it";
             Err(FixError::Missing { path: touched.path.clone(), what }.into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::FindingId;
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_report_whose_fix_is_undone_gives_way_to_the_finding_of_the_list() {
+        let fixture = RunnerFixture::new();
+        let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
+        let [report, listed] = ["report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let run = fixture.write_list(&[(&listed, &[&report])]);
+        let fix: Fix = serde_json::from_value(serde_json::json!({
+            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
+            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [report], "run_id": run,
+            "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
+        }))
+        .expect("a fix");
+        fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
+        let take_over = |log: &[Disposition]| {
+            let (finding_id, run_id) = (listed.clone(), Some(run.clone()));
+            Ok::<_, StoreError>(vec![Disposition { finding_id, run_id, ..log[0].clone() }])
+        };
+        store.decide(take_over).expect("stored");
+        let statuses = || [&report, &listed].map(|id| store.status(id).expect("readable"));
+        assert_eq!(statuses(), [FindingStatus::Addressed; 2]);
+        fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
+        assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Open], "not both are open");
+        fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
+        assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Addressed]);
     }
 }

@@ -10,7 +10,7 @@ use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, TriageAction};
 use crate::git::Repo;
 use crate::policy;
-use crate::runner::{SnoozeWish, find_decided, rate_findings, snooze_findings};
+use crate::runner::{DecidedFinding, SnoozeWish, find_decided, rate_findings, snooze_findings, write_note};
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreError};
 
@@ -54,7 +54,7 @@ pub(super) fn serve_writes(
             StoreWrite::Note { finding, text } => {
                 let (kind, actor, at) = (NoteKind::Remark, Actor::User, ambient.now());
                 let note = FindingNote { finding_id: finding, kind, actor, text, at };
-                AppMessage::Noted(store.append_note(&note).map_err(|error| error.to_string()))
+                AppMessage::Noted(write_note(store, note).map(|(_, is_new)| is_new).map_err(|error| error.to_string()))
             }
             StoreWrite::Rate { findings, wish } => {
                 let rated = rate_findings(store, ambient, &findings, wish, Actor::User);
@@ -94,7 +94,7 @@ fn apply_triage_order(
                 let previous = triage::status_after(log, finding);
                 policy::may_set(Actor::User, previous, line.status)
                     .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
-                Ok(Disposition {
+                Ok::<_, TriageRefusal>(Disposition {
                     finding_id: finding.clone(),
                     status: line.status,
                     previous,
@@ -111,11 +111,21 @@ fn apply_triage_order(
             };
             let decided = store.decide(|log| {
                 let mut known = HashSet::new();
-                let decided = lines.iter().map(|line| (find_decided(log, &line.finding, line.status), line));
-                let decided = decided.filter(|(finding, _)| known.insert(*finding));
-                decided.map(|(finding, line)| disposition(log, finding, line)).collect::<Result<_, _>>()
+                let mut stored = Vec::new();
+                for line in lines {
+                    let DecidedFinding { finding_id, merge } =
+                        find_decided(store, log, &line.finding, (line.status, now))?;
+                    stored.extend(merge);
+                    if known.insert(finding_id.clone()) {
+                        stored.push(disposition(log, &finding_id, line)?);
+                    }
+                }
+                Ok::<_, TriageRefusal>(stored)
             });
-            decided.map(UndoOutcome::Decided)
+            decided.map(|mut lines| {
+                lines.retain(|line| line.merged_into.is_none());
+                UndoOutcome::Decided(lines)
+            })
         }
         TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),
         TriageOrder::Redo => store.redo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),

@@ -105,6 +105,15 @@ fn panel_preview() -> RequestPreview {
     }
 }
 
+/// Returns the forecast for that panel if no price of `gpt` is known.
+fn unpriced_panel_preview() -> RequestPreview {
+    let unknown = CostLimit::Unknown { tokens: None };
+    let mut preview = RequestPreview { limit: Some(unknown), input_cost: None, ..panel_preview() };
+    (preview.members[1].input_cost, preview.members[1].limit) = (None, unknown);
+    preview.members[4].limit = CostLimit::AtMost { dollars: 0.2 };
+    preview
+}
+
 fn reply(serial: u64, result: Result<RequestPreview, String>) -> AppMessage {
     AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Preview { serial, result: Box::new(result) }))
 }
@@ -307,6 +316,10 @@ fn a_revision_that_the_forecast_refuses_is_picked_again() {
 #[case::a_partly_reviewed_panel(
     panel_preview(),
     &["sonnet, builtin: reused; local: under way; gpt, gemini: ~8.2k tokens", "first requests ~8.2k tokens ($0.021); at most $0.40"]
+)]
+#[case::a_panel_with_an_unknown_price(
+    unpriced_panel_preview(),
+    &["first requests ~8.2k tokens; at most $0.20 without gpt, whose price is not known"]
 )]
 #[case::skipped(preview(ReviewAction::Skip, "there is nothing to review", 0, Some(0)), &["starts nothing: there is nothing to review"])]
 fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[case] expected: &[&str]) {

@@ -35,6 +35,21 @@ fn a_panel_costs_what_all_its_members_and_its_judge_cost() {
 }
 
 #[test]
+fn a_member_of_a_finished_panel_is_not_superseded_in_statistics() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let run = panel.review(&["--panel", "all"], DONE);
+    let one = panel.member(&run, "one").run_id;
+    let test = &panel.place.test;
+    let printed = test.json(&["stats", "--run", one.as_str(), "--format", "json"], DONE).to_string();
+    let link = format!("\"member_of\":\"{}\"", run.run_id);
+    assert!(printed.contains(&link), "{printed}");
+    let shown = out(&test.revdeck(&["stats", "--run", one.as_str()]));
+    assert!(!shown.contains("superseded"), "{shown}");
+    let shown = out(&test.revdeck(&["stats"]));
+    assert!(!shown.contains("superseded"), "{shown}");
+}
+
+#[test]
 fn a_review_without_a_known_price_has_no_cost() {
     let unpriced = Model::start(vec![first()]);
     let panel = Panel::start(vec![first()], Vec::new(), &reviewer("unpriced", &unpriced, ""));

@@ -67,6 +67,8 @@ fn reviewers_on_the_command_line_are_forecast_too_and_free_ones_need_no_forecast
     assert!(members[0]["cost_limit"].is_f64() && members[1]["cost_limit"].is_null(), "{members:#?}");
     let uncounted = json!({ "limits": ["budget.run_cost"], "reviewers": ["spare"] });
     assert_eq!((&printed["forecast"]["uncounted"], &printed["forecast"]["cost_limit"]), (&uncounted, &Value::Null));
+    let known = &printed["forecast"]["known_part"];
+    assert_eq!((&known["without"], &known["cost_limit"]), (&json!(["spare"]), &members[0]["cost_limit"]), "{known}");
     // A single one, too, with what no limit can count.
     let single = test.revdeck(&["review", "--reviewer", "spare", "--force", "--wait"]);
     let [costs, note] = announced(&single).try_into().expect("two lines");

@@ -63,7 +63,8 @@ fn a_decision_holds_for_a_finding_that_an_earlier_review_knows_under_another_id(
         assert_eq!(history(&panel, id), [("dismissed".to_owned(), "intended".to_owned())], "{id}");
     }
     // What was one decision is taken back at once.
-    panel.place.revdeck(&["undo"]);
+    let undone = out(&panel.place.test.revdeck(&["undo"]));
+    assert_eq!(undone, format!("{known}  dismissed -> open\n"), "nothing is said to be open that is not");
     assert_eq!(history(&panel, &known).last().map(|(status, _)| status.as_str()), Some("open"));
     // The report that was decided gives way to the finding of the list.
     assert_eq!(panel.listed().len(), 1, "{:?}", panel.listed());
@@ -98,4 +99,24 @@ fn of_two_decisions_about_one_problem_the_later_stands(#[case] said: [(&str, &st
     assert_eq!(history(&panel, &reported[0]), expected);
     assert_eq!(history(&panel, &reported[1]), expected[1..]);
     assert_eq!(panel.listed(), []);
+}
+
+#[test]
+fn what_is_decided_after_the_panel_about_a_decided_report_holds_for_the_finding_of_the_list() {
+    let third = Model::start(vec![answer(&[])]);
+    let one = vec![told(CODE, "SECURITY")];
+    let panel = Panel::start(one, vec![told(CODE, "CORRECTNESS")], &reviewer("third", &third, CHEAP));
+    let (id, reported) = start_and_wait(&panel, "one,two,third", &["one", "two"], (&third, 1));
+    let [listed, report] = reported.as_slice() else { panic!("{reported:?}") };
+    panel.place.revdeck(&["triage", listed.as_str(), "addressed"]);
+    panel.place.revdeck(&["triage", report.as_str(), "dismissed", "--reason", "intended"]);
+    third.let_go();
+    panel.place.ended(&id);
+    assert_eq!(panel.listed(), []);
+    let last = |id: &FindingId| history(&panel, id).pop().expect("a decision").0;
+    for (status, shown) in [("open", 1), ("addressed", 0)] {
+        panel.place.revdeck(&["triage", report.as_str(), status]);
+        assert_eq!((last(listed).as_str(), last(report).as_str()), (status, "obsolete"));
+        assert_eq!(panel.listed().len(), shown, "{:?}", panel.listed());
+    }
 }

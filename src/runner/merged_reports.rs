@@ -1,0 +1,158 @@
+//! Follows reports that a panel has merged into findings with other ids: whatever people write about such a report is about the
+//! finding of the list. Decisions do the same in [`super::set_status`].
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::domain::{FindingId, FindingNote, FindingRating, FindingSnooze, Time, TriageAction};
+use crate::store::{Store, StoreError, StoreView, rating_after, snooze_after};
+
+/// Returns the findings that stand for the problems of these ids, each once.
+///
+/// # Errors
+///
+/// If the decisions cannot be read.
+pub fn follow_merged(store: &Store, view: &StoreView, ids: &[FindingId]) -> Result<Vec<FindingId>, StoreError> {
+    let mut listed = store.follow_merged(view, ids)?;
+    let mut known = HashSet::new();
+    listed.retain(|id| known.insert(id.clone()));
+    Ok(listed)
+}
+
+/// Stores a note about the problem of a finding. Returns the stored note, and `false` if the same author has left the same text
+/// before.
+///
+/// # Errors
+///
+/// If the store cannot be locked, read or written.
+pub fn write_note(store: &Store, note: FindingNote) -> Result<(FindingNote, bool), StoreError> {
+    let note = if store.status(&note.finding_id)?.is_undecided() {
+        note
+    } else {
+        FindingNote { finding_id: store.follow_merged_in(&store.triage_log()?, &note.finding_id)?, ..note }
+    };
+    let is_new = store.append_note(&note)?;
+    Ok((note, is_new))
+}
+
+/// Stores for the findings of a panel's list what people have written since `since` about the reports that it merges: the last
+/// snooze and the last rating, unless the finding has a later one, and all notes. `merged` has the reports, each with the
+/// finding of the list. A second call stores nothing more.
+///
+/// The lines have the groups and times of the first ones, so that one undo takes back both.
+///
+/// # Errors
+///
+/// If the store cannot be locked, read or written.
+pub fn take_over_remarks(store: &Store, merged: &[(FindingId, FindingId)], since: Time) -> Result<(), StoreError> {
+    if merged.is_empty() {
+        return Ok(());
+    }
+    store.snooze_findings(|log| {
+        let facts = log.iter().map(|line| (&line.finding_id, line.at, line.action)).collect::<Vec<_>>();
+        let taken = find_taken(&facts, merged, since).into_iter().filter_map(|(listed, at)| {
+            let (line, previous) = (log[at].clone(), snooze_after(log, listed));
+            let finding_id = listed.clone();
+            let is_new = line.until != previous;
+            is_new.then_some(FindingSnooze { finding_id, previous, action: TriageAction::Set, ..line })
+        });
+        Ok::<_, StoreError>(taken.collect())
+    })?;
+    store.rate_findings(|log| {
+        let facts = log.iter().map(|line| (&line.finding_id, line.at, line.action)).collect::<Vec<_>>();
+        let taken = find_taken(&facts, merged, since).into_iter().filter_map(|(listed, at)| {
+            let (line, previous) = (log[at].clone(), rating_after(log, listed));
+            let finding_id = listed.clone();
+            let is_new = line.rating != previous;
+            is_new.then_some(FindingRating { finding_id, previous, action: TriageAction::Set, ..line })
+        });
+        Ok::<_, StoreError>(taken.collect())
+    })?;
+    for (report, listed) in merged {
+        for note in store.notes(report)?.into_iter().filter(|note| note.at >= since) {
+            store.append_note(&FindingNote { finding_id: listed.clone(), ..note })?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the findings that take a line over, each with the place of the line in a log of these ids, times and actions. An undo
+/// says nothing about the finding.
+fn find_taken<'a>(
+    log: &[(&FindingId, Time, TriageAction)],
+    merged: &'a [(FindingId, FindingId)],
+    since: Time,
+) -> BTreeMap<&'a FindingId, usize> {
+    let last_of = |id: &FindingId| log.iter().rposition(|(finding, ..)| *finding == id);
+    let mut taken: BTreeMap<&FindingId, usize> = BTreeMap::new();
+    for (report, listed) in merged {
+        let Some(at) = last_of(report) else { continue };
+        let (_, time, action) = log[at];
+        if time >= since && action != TriageAction::Undo && last_of(listed).is_none_or(|own| own < at) {
+            let newest = taken.entry(listed).or_insert(at);
+            *newest = at.max(*newest);
+        }
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Actor, NoteKind, Priority, Rating, SnoozeEnd};
+    use crate::runner::fixture::RunnerFixture;
+    use crate::store::triage::UndoOutcome;
+
+    #[test]
+    fn a_list_takes_over_what_was_written_while_its_members_worked() {
+        let fixture = RunnerFixture::new();
+        let store = &fixture.services.store;
+        let [report, early, listed, other] =
+            ["report", "early", "listed", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let time = |second: i64| Time::from_second(second).expect("a time");
+        let snooze = |id: &FindingId, at: i64| FindingSnooze {
+            finding_id: id.clone(),
+            until: Some(SnoozeEnd::Time(time(1_000 + at))),
+            previous: None,
+            actor: Actor::User,
+            at: time(at),
+            action: TriageAction::Set,
+            group: format!("t_{at}"),
+        };
+        let snoozes = vec![snooze(&early, 5), snooze(&report, 20)];
+        store.snooze_findings(|_| Ok::<_, StoreError>(snoozes)).expect("stored");
+        let rating = Rating { priority: Some(Priority::P1), ..Rating::default() };
+        let rated = FindingRating {
+            finding_id: report.clone(),
+            rating,
+            previous: Rating::default(),
+            actor: Actor::User,
+            at: time(21),
+            action: TriageAction::Set,
+            group: "t_21".to_owned(),
+        };
+        store.rate_findings(|_| Ok::<_, StoreError>(vec![rated])).expect("stored");
+        let note = FindingNote {
+            finding_id: report.clone(),
+            kind: NoteKind::Dispute,
+            actor: Actor::Assistant,
+            text: "no".to_owned(),
+            at: time(22),
+        };
+        assert!(store.append_note(&note).expect("stored"));
+        let merged = [(report.clone(), listed.clone()), (early, other.clone())];
+        for _ in 0..2 {
+            take_over_remarks(store, &merged, time(10)).expect("stored");
+        }
+        let snoozes = store.snooze_log().expect("readable");
+        assert_eq!((snoozes.len(), &snoozes[2].finding_id), (3, &listed), "the early one was about other code");
+        assert_eq!(snoozes[2].until, snoozes[1].until);
+        let ratings = store.rating_log().expect("readable");
+        assert_eq!((ratings.len(), rating_after(&ratings, &listed)), (2, rating));
+        assert_eq!(store.notes(&listed).expect("readable"), [FindingNote { finding_id: listed.clone(), ..note }]);
+        assert_eq!(store.notes(&other).expect("readable"), []);
+        let undone = store.undo(Actor::User, None, time(30)).expect("undone");
+        assert!(matches!(&undone, UndoOutcome::Rated(lines) if lines.len() == 2), "{undone:?}");
+        let undone = store.undo(Actor::User, None, time(31)).expect("undone");
+        assert!(matches!(&undone, UndoOutcome::Snoozed(lines) if lines.len() == 2), "{undone:?}");
+    }
+}
