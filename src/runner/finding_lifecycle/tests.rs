@@ -468,10 +468,10 @@ fn what_is_written_about_a_merged_report_stands_with_the_finding_of_the_list() {
     let day = Time::from_second(ambient.now().as_second() + 86_400).expect("a time");
     let snoozed = snooze_findings((repo, store), ambient, &both, SnoozeWish::Until(day), Actor::User);
     let snoozed: Vec<FindingId> = snoozed.expect("allowed").into_iter().map(|line| line.finding_id).collect();
-    assert_eq!(snoozed, [listed.clone()]);
+    assert_eq!(snoozed, std::slice::from_ref(&listed));
     let wish = RatingWish::parse("p1").expect("a rating");
     let rated = rate_findings(store, ambient, &both, wish, Actor::User).expect("allowed");
-    assert_eq!(rated.into_iter().map(|line| line.finding_id).collect::<Vec<_>>(), [listed.clone()]);
+    assert_eq!(rated.into_iter().map(|line| line.finding_id).collect::<Vec<_>>(), std::slice::from_ref(&listed));
     for (kind, actor) in [(NoteKind::Dispute, Actor::Assistant), (NoteKind::Remark, Actor::User)] {
         let note = FindingNote { finding_id: report.clone(), kind, actor, text: "no".to_owned(), at: ambient.now() };
         let (note, is_new) = write_note(store, note).expect("stored");
