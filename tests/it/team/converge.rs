@@ -552,7 +552,11 @@ impl<'a> Simulation<'a> {
                 assert!(*requests <= 1 + lost, "machine {machine} asked {requests} times about change {change}");
             }
             let payers = machines.len();
-            assert!(payers == 1 || !self.place.has_claims(), "{payers} machines have paid for change {change}");
+            let killed: Vec<_> = self.killed_workers.iter().filter(|((killed, _), _)| killed == change).collect();
+            assert!(
+                payers == 1 || !self.place.has_claims(),
+                "{payers} machines have paid for change {change}: {machines:?}; killed workers: {killed:?}"
+            );
         }
     }
 }
