@@ -11,7 +11,7 @@ use super::{fix, output};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Disposition, FindingStatus};
-use crate::store::triage::{UndoOutcome, follow_merged};
+use crate::store::triage::{UndoOutcome, follow_merge_lines};
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
@@ -81,7 +81,7 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
 fn format_decisions(log: &[Disposition], lines: &[Disposition]) -> String {
     let mut said = String::new();
     for line in lines {
-        let listed = follow_merged(log, &line.finding_id);
+        let listed = follow_merge_lines(log, &line.finding_id);
         if *listed == line.finding_id {
             said.push_str(&format_disposition(line));
         } else if !lines.iter().any(|other| other.finding_id == *listed) {

@@ -390,7 +390,7 @@ impl Coverage {
     }
 
     /// Returns true if no changed file was reviewed, now or by an earlier run whose hunks were carried over.
-    pub fn is_empty(&self) -> bool {
+    pub fn has_reviewed_nothing(&self) -> bool {
         self.files_total > 0
             && (self.files_covered, self.files_carried) == (0, 0)
             && (self.hunks_covered, self.hunks_carried) == (0, 0)

@@ -617,18 +617,15 @@ impl RunRecord {
         }
     }
 
-    /// Returns what the run did not review, if it ended by itself. A run with findings is not called unreviewed: the texts
-    /// of left-out files are searched for secrets.
+    /// Returns what the run did not review, if it ended by itself.
     pub fn shortfall(&self) -> Option<Shortfall> {
         let coverage = &self.outcome.coverage;
-        let is_unreviewed = self.status == RunStatus::Completed
-            && coverage.is_empty()
-            && coverage.hunks_total == 0
-            && self.outcome.finding_counts.total() == 0;
-        match self.is_incomplete() {
-            true => Some(Shortfall::Gaps),
-            false => is_unreviewed.then_some(Shortfall::NothingReviewed),
-        }
+        Shortfall::of_run(
+            (self.status, self.is_incomplete()),
+            (coverage.files_total, coverage.files_covered),
+            (coverage.hunks_total, coverage.hunks_covered),
+            self.outcome.finding_counts.total(),
+        )
     }
 
     /// Returns the summary with the error of a part that failed, for those who show nothing else of the run. Summaries of older

@@ -185,7 +185,7 @@ pub fn format_line_range(start: u32, end: u32) -> String {
 /// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`. A review that
 /// reviewed no file says so instead of `no findings`.
 pub fn describe_findings(look: &TextOptions, findings: &[Finding], coverage: &Coverage) -> String {
-    let found = match findings.is_empty() && coverage.is_empty() {
+    let found = match findings.is_empty() && coverage.has_reviewed_nothing() {
         true => "nothing reviewed".to_owned(),
         false => format_counts(&FindingCounts::from_findings(findings)),
     };

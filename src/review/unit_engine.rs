@@ -38,7 +38,7 @@ pub struct ReviewOutcome {
     pub findings: Vec<Finding>,
     /// Problems that the run has seen and does not raise. An earlier finding about one of them is not fixed.
     pub unraised: Vec<Finding>,
-    /// Of a panel, ids that stand for problems which its list has under other ids, see [`super::OneList::moved_ids`].
+    /// Ids that stand for problems which the list of a panel has under other ids, see [`super::OneList::moved_ids`].
     pub moved_ids: BTreeMap<FindingId, Option<FindingId>>,
     pub counts: FindingCounts,
     /// The coverage, with its lists of files.

@@ -9,7 +9,7 @@ use crate::config::ClockAndIds;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
 use crate::policy::{self, Refusal};
-use crate::store::triage::{follow_merged, status_after};
+use crate::store::triage::{follow_merge_lines, status_after};
 use crate::store::{Store, StoreError};
 
 /// Requested change of the status of findings.
@@ -61,12 +61,12 @@ pub fn find_decided(
     id: &FindingId,
     (status, at): (FindingStatus, Time),
 ) -> Result<DecidedFinding, StoreError> {
-    let report = if policy::follows_merge(status) { follow_merged(log, id) } else { id };
+    let report = if policy::follows_merge(status) { follow_merge_lines(log, id) } else { id };
     let Some((listed, run)) = store.find_taken_over(log, report)? else {
         return Ok(DecidedFinding { finding_id: report.clone(), merge: None });
     };
     let merge = Disposition::from_merge(report, status_after(log, report), &listed, &run, at);
-    Ok(DecidedFinding { finding_id: follow_merged(log, &listed).clone(), merge: Some(merge) })
+    Ok(DecidedFinding { finding_id: follow_merge_lines(log, &listed).clone(), merge: Some(merge) })
 }
 
 /// Sets the status of the chosen findings and returns the stored dispositions, which are about the findings that

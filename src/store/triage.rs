@@ -331,9 +331,9 @@ impl Store {
     /// # Errors
     /// Returns an error when the output of a panel cannot be read.
     pub fn follow_merged_in(&self, log: &[Disposition], id: &FindingId) -> Result<FindingId, StoreError> {
-        let merged = follow_merged(log, id);
+        let merged = follow_merge_lines(log, id);
         let taken_over = self.find_taken_over(log, merged)?;
-        Ok(taken_over.map_or_else(|| merged.clone(), |(listed, _)| follow_merged(log, &listed).clone()))
+        Ok(taken_over.map_or_else(|| merged.clone(), |(listed, _)| follow_merge_lines(log, &listed).clone()))
     }
 }
 
@@ -382,8 +382,9 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
 }
 
 /// Returns the finding that stands for the problem of an id after these lines: of a report that a panel merged into a finding
-/// with another id, that finding; else the id itself.
-pub fn follow_merged<'a>(log: &'a [Disposition], id: &'a FindingId) -> &'a FindingId {
+/// with another id, that finding; else the id itself. A report that kept its decision has no such line: for it, see
+/// [`Store::follow_merged_in`].
+pub fn follow_merge_lines<'a>(log: &'a [Disposition], id: &'a FindingId) -> &'a FindingId {
     /// Longest way that is followed; each step is a later panel. A damaged file could lead in a circle.
     const MAX_MERGES: usize = 64;
     let find_target = |id: &&'a FindingId| {

@@ -129,16 +129,14 @@ impl RunRow<'_> {
         self.incomplete || self.status == RunStatus::Completed && !self.error_class.is_empty()
     }
 
-    /// Returns what the run did not review, if it ended by itself, as [`RunRecord::shortfall`] does.
+    /// Returns what the run did not review, if it ended by itself.
     pub fn shortfall(&self) -> Option<Shortfall> {
-        let is_unreviewed = self.status == RunStatus::Completed
-            && self.files_total > 0
-            && (self.files_covered, self.hunks_total, self.hunks_covered) == (0, 0, 0)
-            && self.counts == [0; 4];
-        match self.is_incomplete() {
-            true => Some(Shortfall::Gaps),
-            false => is_unreviewed.then_some(Shortfall::NothingReviewed),
-        }
+        Shortfall::of_run(
+            (self.status, self.is_incomplete()),
+            (self.files_total, self.files_covered),
+            (self.hunks_total, self.hunks_covered),
+            self.counts.iter().sum(),
+        )
     }
 
     /// Returns true when the run completed and reviewed a file, or had none to review: that it found nothing says something.

@@ -275,8 +275,8 @@ impl RunWorker<'_> {
         outcome.notes.push(note);
     }
 
-    /// Returns the limit that a request would exceed, with the words for people: that of a run, of the day or of the panel. All second opinions
-    /// of a panel are requests of one run.
+    /// Returns the limit that a request would exceed, with the words for people: that of a run, of the day or of the panel. All
+    /// second opinions of a panel are requests of one run.
     fn find_opinion_budget_problem(
         &self,
         panel: &Panel,

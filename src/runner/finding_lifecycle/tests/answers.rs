@@ -99,14 +99,21 @@ fn where_git_cannot_read_the_code_of_the_request_nothing_is_clean() {
     }
 }
 
-#[test]
-fn a_finding_that_is_dismissed_elsewhere_alone_still_stands_here() {
+/// Returns a fixture in which a finding was reported and its code was fixed since, an id for a run of another machine that is
+/// older, and the id of the finding.
+fn report_and_fix() -> (LifecycleFixture, RunId, FindingId) {
     let bench = LifecycleFixture::new();
     let theirs = bench.services.ambient.new_run_id();
     bench.write(BODY);
     let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
     let id = first.findings[0].finding_id.clone();
     bench.write(&BODY.replace("result = 0", "result = 1 - 1"));
+    (bench, theirs, id)
+}
+
+#[test]
+fn a_finding_that_is_dismissed_elsewhere_alone_still_stands_here() {
+    let (bench, theirs, id) = report_and_fix();
     let held_back = HeldBackPlace { finding_id: id.clone(), path: "renamed.py".to_owned() };
     let unproven = bench.take_from_team(&theirs, "opus", cover_all(&bench.take_snapshot()), Some(vec![held_back]));
     assert_eq!((bench.status(&id), unproven), (FindingStatus::Open, vec![id]));
@@ -134,12 +141,7 @@ fn code_that_is_fixed_again_is_settled_by_the_review_that_has_read_the_fix() {
 
 #[test]
 fn a_finding_that_is_reported_again_and_dismissed_elsewhere_alone_is_back_here() {
-    let bench = LifecycleFixture::new();
-    let theirs = bench.services.ambient.new_run_id();
-    bench.write(BODY);
-    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P0, (2, 2), "not exact")]);
-    let id = first.findings[0].finding_id.clone();
-    bench.write(&BODY.replace("result = 0", "result = 1 - 1"));
+    let (bench, theirs, id) = report_and_fix();
     bench.run("opus", RunStatus::Completed, &[]);
     assert_eq!(bench.status(&id), FindingStatus::Addressed);
     bench.write(BODY);
