@@ -12,7 +12,7 @@ use revdeck::store::WatcherStatus;
 use rustix::process::Signal;
 
 use crate::env::TestEnvironment;
-use crate::runner::place::{Place, signal, wait_for};
+use crate::runner::place::{Place, hold_still, signal, wait_for};
 
 /// Settings without any delay.
 const AT_ONCE: &str = "[watch]\nquiet_seconds = 0\ninterval_seconds = 0\n";
@@ -190,11 +190,14 @@ fn commits_in_one_breath_and_those_left_behind_are_reviewed() {
     let head = || place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
     let reviewed = || watched(&place).last().map(|run| run.subject.scope.to_string());
     let base = head();
+    // The watcher sees all of them at once, however slow they are.
+    hold_still(&place.store(), watch.child.id());
     for n in 0..3 {
         place.test.write(&format!("file_{n}.py"), code(1000 + n));
         place.test.commit(&format!("commit {n}"));
     }
     let tip = head();
+    signal(watch.child.id(), Signal::CONT);
     watch.says("commit on main");
     place.revdeck(&["snooze", "off"]);
     assert_snapshot!(watch.says("commit on main: reviewing"), @"commit on main: reviewing range:[hash]..[hash] ([run])");

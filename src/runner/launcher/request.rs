@@ -138,12 +138,19 @@ impl Launcher<'_> {
                 Err(error) => tracing::warn!(%error, "the cost of the review cannot be forecast"),
             }
         }
-        if let Some(panel) = self.services.reviewers().find_panel(&identity.reviewer)? {
-            return self.request_panel(&input, &panel);
-        }
+        let requested = match self.services.reviewers().find_panel(&identity.reviewer)? {
+            Some(panel) => self.request_panel(&input, &panel)?,
+            None => self.request_run(&input)?,
+        };
+        self.services.team().start_publishing_left_result(&requested.run);
+        Ok(requested)
+    }
+
+    /// Requests the review of one reviewer, and starts it if a slot is free.
+    fn request_run(&self, input: &RequestInput<'_>) -> Result<RequestOutcome, RunnerError> {
         let (mut requested, view) =
-            self.try_until_requested(|locked, earlier| self.decide_under_lock(locked, &input, earlier))?;
-        requested.settled = self.services.findings().settle_answered_request(&requested, &snapshot);
+            self.try_until_requested(|locked, earlier| self.decide_under_lock(locked, input, earlier))?;
+        requested.settled = self.services.findings().settle_answered_request(&requested, input.snapshot);
         // After the decision, because a review of a rewritten commit may have been adopted by the request.
         self.settle_needless_of_view(&view);
         // Also if this request needs no worker, because an earlier run may still need one.

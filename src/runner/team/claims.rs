@@ -5,15 +5,18 @@
 //! - A claim is a lease that a thread renews. A connection that is lost for less than the lease loses nothing.
 //! - Whoever cannot ask the database reviews without a claim, and says so.
 
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
-use crate::domain::{MachineName, RunId, RunRecord, ShareMode, content_hash};
+use crate::domain::{MachineName, RunId, RunRecord, RunStatus, ShareMode, content_hash};
 use crate::policy::{self, ReviewExtent};
-use crate::runner::{RunnerError, known_runs};
+use crate::runner::launcher::start_workers::WORKER_LOG;
+use crate::runner::{RunnerError, Services, known_runs, process};
+use crate::team::TeamError;
 use crate::team::postgres::{
     CLAIM_SECONDS, ClaimHolder, Database, DatabaseAddress, DatabaseError, Listener, is_database,
 };
@@ -183,7 +186,7 @@ impl TeamSync<'_> {
             &by.reasoning_effort,
         ];
         Ok(Some(ReviewClaim {
-            address: DatabaseAddress::parse(&team.place).map_err(crate::team::TeamError::from)?,
+            address: DatabaseAddress::parse(&team.place).map_err(TeamError::from)?,
             project: team.project,
             machine: team.machine,
             review: content_hash(parts.map(|part| part.as_bytes())),
@@ -251,6 +254,52 @@ impl TeamSync<'_> {
         if let Some(held) = claim {
             held.release();
         }
+    }
+
+    /// Sends what a worker of a run that is over has not sent, because it was killed before, and ends the run's claim. Tries once;
+    /// a failure is logged.
+    pub(in crate::runner) fn publish_left_result(&self, run: &RunId) {
+        let publish = || -> Result<(), SyncError> {
+            if !self.is_live() || !self.has_unsent_reviews()? {
+                return Ok(());
+            }
+            self.sync_when_free()?;
+            let record = self.services.store.run(run)?.filter(|record| record.status.is_terminal());
+            if let Some(claim) = record.map(|record| self.review_claim(&record)).transpose()?.flatten() {
+                claim.connect().and_then(|database| claim.release(&database, &claim.holder)).map_err(TeamError::from)?;
+            }
+            Ok(())
+        };
+        if let Err(error) = publish() {
+            tracing::warn!(%run, error = %error.describe(), "a review is not sent to the team");
+        }
+    }
+
+    /// Starts a process that does [`TeamSync::publish_left_result`] if a result of this machine that answers a request was not sent.
+    /// A failure is logged: the next exchange sends it.
+    pub(in crate::runner) fn start_publishing_left_result(&self, run: &RunRecord) {
+        let is_own_result = run.status == RunStatus::Completed && run.team.is_none();
+        if !is_own_result || !self.is_live() {
+            return;
+        }
+        let started = self.has_unsent_reviews().map_err(|error| error.describe()).and_then(|has_unsent| {
+            if !has_unsent {
+                return Ok(());
+            }
+            let Services { repo, paths, .. } = self.services;
+            let arguments = ["worker", run.run_id.as_str()];
+            let process = process::spawn_detached(repo, paths, &repo.root(), &arguments, Stdio::null(), WORKER_LOG);
+            process.map(process::reap).map_err(|error| error.to_string())
+        });
+        if let Err(error) = started {
+            tracing::warn!(run = %run.run_id, error, "a result that was not sent waits for the next exchange");
+        }
+    }
+
+    /// Returns true if a result of this machine waits to be sent.
+    fn has_unsent_reviews(&self) -> Result<bool, SyncError> {
+        let store = &self.services.store;
+        Ok(store.count_unsent(&store.team_progress()?)?.reviews > 0)
     }
 
     /// Returns true if the records of a machine are not used here.

@@ -22,6 +22,7 @@ impl Worker<'_> {
             RunClaim::Taken | RunClaim::NoSlot => return Ok(()),
             RunClaim::Over => {
                 self.services.launcher().start_pending_or_log();
+                self.services.team().publish_left_result(run);
                 return Ok(());
             }
         };

@@ -133,6 +133,25 @@ fn a_machine_that_has_died_holds_nobody_for_long() {
 }
 
 #[test]
+fn a_result_that_a_killed_worker_has_not_sent_goes_out_with_the_next_request() {
+    let Some(held) = HeldReview::start(vec![report()]) else { return };
+    held.database.refuse_connections(true);
+    held.model.let_go();
+    // The review is complete here, and nobody else knows.
+    wait_for("the end of the review", || (newest_run(&held.ada)["status"] == "completed").then_some(()));
+    held.kill_worker();
+    end_of(held.first);
+    held.database.refuse_connections(false);
+    assert_eq!(held.database.sql("SELECT count(*) FROM revdeck.claims"), "1");
+    assert_eq!(review(&held.ada)["decision"]["action"], "reuse");
+    let second = end_of(start_review(&held.bob));
+    assert_eq!((held.model.asked(), &second["run"]["team"]["machine"]), (1, &json!("ada-1")), "the review was paid twice");
+    wait_for("the end of the claim", || {
+        (held.database.sql("SELECT count(*) FROM revdeck.claims") == "0").then_some(())
+    });
+}
+
+#[test]
 fn a_lost_connection_loses_no_claim() {
     let Some(held) = HeldReview::start(vec![report()]) else { return };
     let second = held.start_waiting_review();

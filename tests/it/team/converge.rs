@@ -394,6 +394,8 @@ impl<'a> Simulation<'a> {
     fn partition(&mut self, number: usize) {
         let is_cut_off = !self.cut_off.remove(&number);
         if is_cut_off {
+            // A result that nobody else has seen is reviewed again elsewhere, once its claim has run out.
+            self.place.await_results(number);
             self.cut_off.insert(number);
             self.partitions += 1;
         }

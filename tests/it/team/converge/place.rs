@@ -1,15 +1,19 @@
 //! Places of the logs in a simulation: a bare repository by its path or over smart HTTP, or a database.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::env::{DONE, TestEnvironment, files_below, run};
+use crate::runner::place::poll;
 use crate::team::http_remote::{CutPoint, CutRequest, HttpRemote};
 use crate::team::postgres_server::{TestDatabase, database};
 use crate::team::{Team, join, machines};
 
 /// URL that refuses connections: nothing listens on the lowest port.
 const REFUSED_URL: &str = "http://127.0.0.1:1/team.git";
+
+/// Time after which a claim has ended, even if nobody has released it.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Place of the logs.
 pub enum Place {
@@ -94,6 +98,15 @@ impl Place {
                 run(&machine, &["team", "join", &database.address(&role), "--machine", &name(number)], DONE);
                 machine
             }
+        }
+    }
+
+    /// Waits until a machine has sent the results of all its reviews: a claim ends after that.
+    pub fn await_results(&self, number: usize) {
+        if let Self::Database(database) = self {
+            let condition = format!("machine = '{}' AND ends_at > now()", name(number));
+            let sql = format!("SELECT count(*) FROM revdeck.claims WHERE {condition}");
+            assert!(poll(CLAIM_PATIENCE, || database.sql(&sql) == "0"), "a claim of a machine does not end");
         }
     }
 
