@@ -107,7 +107,8 @@ fn format_details(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> 
     let reserved = left_out(outcome.findings.len(), outcome.findings.first().map(|it| &it.finding_id)).len();
     let reserved = reserved + set_aside.len();
     let mut shown = text::render_run(&look, &outcome.run, outcome.freshness);
-    let mut summary = format!("  {}\n", text::describe_findings(&look, &outcome.findings, &outcome.coverage));
+    let mut summary =
+        format!("  {}\n", text::describe_findings(&look, &outcome.run, &outcome.findings, &outcome.coverage));
     for note in &outcome.notes {
         summary.push_str(&format!("  {}\n", sanitize_line(&mask_name(note))));
     }

@@ -12,7 +12,7 @@ use super::session::{Invocation, Session};
 use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, path_from_bytes, sanitize_line};
-use crate::domain::{FindingStatus, Kind, Priority};
+use crate::domain::{FindingStatus, Kind, Priority, ReviewExtent, RunRecord};
 use crate::masking::mask_name;
 use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, load_findings, markdown, text};
 use crate::runner::SnoozedFindings;
@@ -193,8 +193,15 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     if arguments.limit > 0 {
         chosen.truncate(arguments.limit);
     }
-    let missing = load_missing(&session, &view, arguments)?;
-    let code = print_findings(&session, &view, &chosen, arguments, (missing, hidden))?;
+    let review = find_review(&session, &view, arguments)?;
+    let missing = match (&review, &arguments.run) {
+        (None, Some(_)) => MissingFindings::default(),
+        (review, _) => MissingFindings::load(&session, review.as_ref())?,
+    };
+    // Of a run, or of a store without findings, silence is said to be what it is.
+    let has_none = reported.as_ref().map_or(view.finding_count() == 0, Vec::is_empty);
+    let silence = review.as_ref().filter(|_| has_none).and_then(describe_silence);
+    let code = print_findings(&session, &view, &chosen, arguments, (missing, hidden), silence.as_deref())?;
     if hidden > 0 && arguments.format == OutputFormat::Text {
         let hidden = format_count(hidden, "finding");
         output::print_note(&format!("note: {hidden} snoozed; --status snoozed lists them"));
@@ -208,12 +215,17 @@ fn print_findings(
     chosen: &[usize],
     arguments: &FindingsArgs,
     (mut missing, snoozed): (MissingFindings, usize),
+    silence: Option<&str>,
 ) -> Result<CliExitCode, CliError> {
     let store = &session.store;
     let code = |missing: &MissingFindings| if missing.has_lost { CliExitCode::Incomplete } else { CliExitCode::Done };
     if arguments.format == OutputFormat::Text {
         let said = missing.sentence.as_deref().map(|said| format_missing(&session.look, said)).unwrap_or_default();
-        output::print(&(format_findings(&session.look, view, chosen) + &said))?;
+        let listed = match silence {
+            Some(silence) => format!("{silence}\n"),
+            None => format_findings(&session.look, view, chosen),
+        };
+        output::print(&(listed + &said))?;
         if let Some(offer) = mute::find_offers(store, view)?.first() {
             output::print_note(&format!("note: {}", mute::format_offer(offer)));
         }
@@ -240,13 +252,23 @@ fn print_findings(
     Ok(code)
 }
 
-/// Returns what is missing of the review that the findings come from.
-fn load_missing(session: &Session, view: &StoreView, arguments: &FindingsArgs) -> Result<MissingFindings, CliError> {
-    let Some(given) = &arguments.run else {
-        return MissingFindings::load(session, export::find_newest_review(session, view)?.as_ref());
-    };
-    let record = session.store.run(&resolve_id::resolve_run(&session.store, given)?)?;
-    record.map_or(Ok(MissingFindings::default()), |record| MissingFindings::load(session, Some(&record)))
+/// Returns the review that the findings come from: the named run, else the newest review in this worktree.
+fn find_review(session: &Session, view: &StoreView, arguments: &FindingsArgs) -> Result<Option<RunRecord>, CliError> {
+    match &arguments.run {
+        Some(given) => Ok(session.store.run(&resolve_id::resolve_run(&session.store, given)?)?),
+        None => export::find_newest_review(session, view),
+    }
+}
+
+/// Says what an empty list of a review means if it does not mean that the code is clean: `not reviewed: it failed: timeout`.
+fn describe_silence(run: &RunRecord) -> Option<String> {
+    let reason = run.describe_unreviewed().unwrap_or_default();
+    match run.review_extent() {
+        ReviewExtent::Whole => None,
+        ReviewExtent::Unfinished => Some(format!("no findings yet: the review is {}", run.state_word())),
+        ReviewExtent::Nothing => Some(format!("not reviewed: {reason}")),
+        ReviewExtent::Part => Some(format!("no findings in the reviewed part: {reason}")),
+    }
 }
 
 /// Formats the sentence about an incomplete review.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, RunId, RunOrigin, Scope,
-    Shortfall, Time, is_default,
+    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, ReviewExtent, ReviewedParts,
+    RunId, RunOrigin, Scope, Shortfall, Time, is_default,
 };
 
 word_enum!(
@@ -617,15 +617,35 @@ impl RunRecord {
         }
     }
 
+    /// Returns the facts from which follows what the run has reviewed.
+    fn reviewed_parts(&self) -> ReviewedParts {
+        let coverage = &self.outcome.coverage;
+        ReviewedParts {
+            status: self.status,
+            is_incomplete: self.is_incomplete(),
+            files: coverage.files_total,
+            files_reviewed: coverage.files_covered,
+            hunks: coverage.hunks_total,
+            hunks_reviewed: coverage.hunks_covered,
+            findings: self.outcome.finding_counts.total(),
+            continues_earlier: self.links.carried_over_from.is_some() || self.links.resumed_from.is_some(),
+            has_other_answer: self.links.reused_from.is_some() || self.links.superseded_by.is_some(),
+        }
+    }
+
     /// Returns what the run did not review, if it ended by itself.
     pub fn shortfall(&self) -> Option<Shortfall> {
-        let coverage = &self.outcome.coverage;
-        Shortfall::of_run(
-            (self.status, self.is_incomplete()),
-            (coverage.files_total, coverage.files_covered),
-            (coverage.hunks_total, coverage.hunks_covered),
-            self.outcome.finding_counts.total(),
-        )
+        self.reviewed_parts().shortfall()
+    }
+
+    /// Returns the part of its change that the run has reviewed, however it ended.
+    pub fn review_extent(&self) -> ReviewExtent {
+        self.reviewed_parts().extent()
+    }
+
+    /// Returns why the run reviewed less than its whole change, see [`ReviewedParts::describe_reason`].
+    pub fn describe_unreviewed(&self) -> Option<String> {
+        self.reviewed_parts().describe_reason(self.ending.cancel_reason, self.ending.error_class)
     }
 
     /// Returns the summary with the error of a part that failed, for those who show nothing else of the run. Summaries of older

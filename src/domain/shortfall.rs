@@ -1,6 +1,6 @@
-//! Names what a run that ended by itself did not review. What was not reviewed is never clean.
+//! Names what a run did not review. What was not reviewed is never clean.
 
-use super::RunStatus;
+use super::{CancelReason, ErrorClass, RunStatus};
 
 /// Shortfall of a run that ended by itself: it reviewed less than its whole change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,27 +12,162 @@ pub enum Shortfall {
 }
 
 impl Shortfall {
-    /// Returns what a run did not review. `files` and `hunks` are the numbers of all that were to be reviewed, and of those that
-    /// were; carried hunks count among all. A run with `findings` is not called unreviewed: the texts of left-out files are
-    /// searched for secrets.
-    pub fn of_run(
-        (status, is_incomplete): (RunStatus, bool),
-        (files, files_reviewed): (u32, u32),
-        (hunks, hunks_reviewed): (u32, u32),
-        findings: u32,
-    ) -> Option<Self> {
-        let reviewed_nothing = files > 0 && (files_reviewed, hunks, hunks_reviewed, findings) == (0, 0, 0, 0);
-        match is_incomplete {
-            true => Some(Self::Gaps),
-            false => (status == RunStatus::Completed && reviewed_nothing).then_some(Self::NothingReviewed),
-        }
-    }
-
     /// Returns the word that lists show instead of `completed`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Gaps => "incomplete",
             Self::NothingReviewed => "not reviewed",
+        }
+    }
+}
+
+/// Part of its change that a run has reviewed. A run without findings says that the code is clean after [`ReviewExtent::Whole`]
+/// only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewExtent {
+    /// The run has not ended.
+    Unfinished,
+    /// The run ended and has reviewed nothing.
+    Nothing,
+    /// The run ended and has reviewed a part.
+    Part,
+    /// The run has reviewed all that it should have.
+    Whole,
+}
+
+/// Facts of a run from which follows what it has reviewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReviewedParts {
+    /// Status of the run.
+    pub status: RunStatus,
+    /// The run ended by itself, or was skipped, and did not review all that it should have.
+    pub is_incomplete: bool,
+    /// Number of changed files.
+    pub files: u32,
+    /// Number of changed files that the run itself has reviewed.
+    pub files_reviewed: u32,
+    /// Number of hunks that were to be reviewed; carried hunks count among them.
+    pub hunks: u32,
+    /// Number of hunks that the run itself has reviewed.
+    pub hunks_reviewed: u32,
+    /// Number of findings.
+    pub findings: u32,
+    /// The run goes on with what an earlier run has reviewed.
+    pub continues_earlier: bool,
+    /// Another run answers the request of this one.
+    pub has_other_answer: bool,
+}
+
+impl ReviewedParts {
+    /// Returns what a run that ended by itself did not review. A run with findings is not called unreviewed: the texts of
+    /// left-out files are searched for secrets.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let is_untouched = (self.files_reviewed, self.hunks, self.hunks_reviewed, self.findings) == (0, 0, 0, 0);
+        match self.is_incomplete {
+            true => Some(Shortfall::Gaps),
+            false => (self.status == RunStatus::Completed && self.files > 0 && is_untouched)
+                .then_some(Shortfall::NothingReviewed),
+        }
+    }
+
+    /// Returns the part of its change that the run has reviewed, however it ended.
+    pub fn extent(&self) -> ReviewExtent {
+        let has_begun =
+            self.continues_earlier || self.files_reviewed > 0 || self.hunks_reviewed > 0 || self.findings > 0;
+        match (self.status, self.shortfall()) {
+            (status, _) if !status.is_terminal() => ReviewExtent::Unfinished,
+            (_, Some(Shortfall::NothingReviewed)) => ReviewExtent::Nothing,
+            (RunStatus::Completed, None) => ReviewExtent::Whole,
+            _ if has_begun => ReviewExtent::Part,
+            _ => ReviewExtent::Nothing,
+        }
+    }
+
+    /// Returns why a run that has ended reviewed less than its whole change, as a part of a sentence: `it failed: rate limit`.
+    /// `None` for a run that reviewed all of it, or has not ended.
+    pub fn describe_reason(&self, cancelled: Option<CancelReason>, error: Option<ErrorClass>) -> Option<String> {
+        if matches!(self.extent(), ReviewExtent::Unfinished | ReviewExtent::Whole) {
+            return None;
+        }
+        let class = error.map(|error| format!(": {}", error.word().replace('_', " "))).unwrap_or_default();
+        Some(match (self.status, self.shortfall()) {
+            (_, Some(Shortfall::NothingReviewed)) => "every changed file was left out".to_owned(),
+            (RunStatus::Failed, _) => format!("it failed{class}"),
+            (RunStatus::Lost, _) => "its worker is gone".to_owned(),
+            (RunStatus::Superseded, _) => CancelReason::Superseded.describe().to_owned(),
+            (RunStatus::Cancelled, _) => cancelled.map_or("it was cancelled", CancelReason::describe).to_owned(),
+            (RunStatus::Skipped, _) if self.has_other_answer => "another review answers for it".to_owned(),
+            (RunStatus::Skipped, _) => "it was skipped".to_owned(),
+            _ if error.is_some() => format!("a part of it failed{class}"),
+            _ if self.extent() == ReviewExtent::Nothing => "its files could not be reviewed".to_owned(),
+            _ => "a part is missing".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the parts of a run that has reviewed 2 files with 5 hunks and found nothing.
+    fn reviewed(status: RunStatus) -> ReviewedParts {
+        ReviewedParts {
+            status,
+            is_incomplete: false,
+            files: 2,
+            files_reviewed: 2,
+            hunks: 5,
+            hunks_reviewed: 5,
+            findings: 0,
+            continues_earlier: false,
+            has_other_answer: false,
+        }
+    }
+
+    /// Returns the parts of a run that ended before it read anything.
+    fn unread(status: RunStatus) -> ReviewedParts {
+        ReviewedParts { files_reviewed: 0, hunks_reviewed: 0, ..reviewed(status) }
+    }
+
+    #[test]
+    fn an_end_without_a_review_is_never_a_whole_one_and_says_why() {
+        use ReviewExtent::{Nothing, Part, Unfinished, Whole};
+        use RunStatus as S;
+        let (budget, user) = (Some(CancelReason::BudgetExhausted), Some(CancelReason::UserStop));
+        let limit = Some(ErrorClass::RateLimit);
+        let gaps = |parts: ReviewedParts| ReviewedParts { is_incomplete: true, ..parts };
+        let left_out = ReviewedParts { hunks: 0, ..unread(S::Completed) };
+        let unplanned = ReviewedParts { files: 0, hunks: 0, ..unread(S::Failed) };
+        let answered = ReviewedParts { has_other_answer: true, ..unread(S::Skipped) };
+        for (title, parts, cancelled, error, extent, reason) in [
+            ("the whole change", reviewed(S::Completed), None, None, Whole, None),
+            ("nothing has changed", ReviewedParts { files: 0, ..left_out }, None, None, Whole, None),
+            ("all left out", left_out, None, None, Nothing, Some("every changed file was left out")),
+            ("a secret in what was left out", ReviewedParts { findings: 1, ..left_out }, None, None, Whole, None),
+            ("a gap", gaps(reviewed(S::Completed)), None, None, Part, Some("a part is missing")),
+            ("a part failed", gaps(reviewed(S::Completed)), None, limit, Part, Some("a part of it failed: rate limit")),
+            ("gaps only", gaps(unread(S::Completed)), None, None, Nothing, Some("its files could not be reviewed")),
+            ("working", unread(S::Reviewing), None, None, Unfinished, None),
+            ("waiting", unread(S::Pending), None, None, Unfinished, None),
+            ("failed at once", unplanned, None, limit, Nothing, Some("it failed: rate limit")),
+            ("failed half way", reviewed(S::Failed), None, None, Part, Some("it failed")),
+            ("lost", unread(S::Lost), None, None, Nothing, Some("its worker is gone")),
+            ("stopped", unread(S::Cancelled), user, None, Nothing, Some("stopped by the user")),
+            ("budget", reviewed(S::Cancelled), budget, None, Part, Some("budget reached")),
+            ("superseded", unread(S::Superseded), None, None, Nothing, Some("newer code was requested")),
+            ("skipped", unread(S::Skipped), None, None, Nothing, Some("it was skipped")),
+            ("answered", answered, None, None, Nothing, Some("another review answers for it")),
+            (
+                "failed after it took parts over",
+                ReviewedParts { continues_earlier: true, ..unread(S::Failed) },
+                None,
+                None,
+                Part,
+                Some("it failed"),
+            ),
+        ] {
+            assert_eq!(parts.extent(), extent, "{title}");
+            assert_eq!(parts.describe_reason(cancelled, error).as_deref(), reason, "{title}");
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn render_review(look: &TextOptions, review: ShownReview<'_>) -> String {
     {
         page.push_str(&format!("**{}**\n\n", escape(&said)));
     }
-    page.push_str(&format!("{}\n\n", escape(&text::describe_findings(&without_color(look), findings, coverage))));
+    page.push_str(&format!("{}\n\n", escape(&text::describe_findings(&without_color(look), run, findings, coverage))));
     let left_out = text::list_left_out(run, coverage);
     for line in &left_out {
         page.push_str(&format!("- {}\n", escape(line)));

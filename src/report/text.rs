@@ -9,7 +9,8 @@ use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
-    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, RunUsage, Shortfall, Usage, WordStyle,
+    RejectedReport, ReportedProblem, ReviewExtent, RunEnding, RunRecord, RunStatus, RunUsage, Shortfall, Usage,
+    WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -67,7 +68,7 @@ fn render_reports(look: &TextOptions, ShownReview { findings, notes, rejected, .
 
 /// Renders the line with counts and coverage, and what was left out.
 fn render_counts(look: &TextOptions, ShownReview { run, findings, coverage, .. }: ShownReview<'_>) -> String {
-    let mut text = format!("{}\n", describe_findings(look, findings, coverage));
+    let mut text = format!("{}\n", describe_findings(look, run, findings, coverage));
     for line in list_left_out(run, coverage) {
         text.push_str(&format!("  {line}\n"));
     }
@@ -183,11 +184,13 @@ pub fn format_line_range(start: u32, end: u32) -> String {
 }
 
 /// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`. A review that
-/// reviewed no file says so instead of `no findings`.
-pub fn describe_findings(look: &TextOptions, findings: &[Finding], coverage: &Coverage) -> String {
-    let found = match findings.is_empty() && coverage.has_reviewed_nothing() {
-        true => "nothing reviewed".to_owned(),
-        false => format_counts(&FindingCounts::from_findings(findings)),
+/// reviewed nothing, or has not ended, says so instead of `no findings`.
+pub fn describe_findings(look: &TextOptions, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> String {
+    let found = match run.review_extent() {
+        ReviewExtent::Unfinished if findings.is_empty() => "no findings yet".to_owned(),
+        ReviewExtent::Nothing if findings.is_empty() => "nothing reviewed".to_owned(),
+        _ if findings.is_empty() && coverage.has_reviewed_nothing() => "nothing reviewed".to_owned(),
+        _ => format_counts(&FindingCounts::from_findings(findings)),
     };
     let mut parts = vec![found, describe_coverage(coverage)];
     if !coverage.left_out.is_empty() {
@@ -570,9 +573,26 @@ mod tests {
             (0, 0, 0, 0, "no findings"),
         ] {
             let coverage = Coverage { files_total, files_covered, hunks_total, hunks_carried, ..Coverage::default() };
-            let said = describe_findings(&look, &[], &coverage);
+            let said = describe_findings(&look, &record(RunStatus::Completed), &[], &coverage);
             assert_eq!(said.split(" · ").next(), Some(expected), "{said}");
         }
+        for (status, expected) in [
+            (RunStatus::Failed, "nothing reviewed"),
+            (RunStatus::Cancelled, "nothing reviewed"),
+            (RunStatus::Pending, "no findings yet"),
+            (RunStatus::Reviewing, "no findings yet"),
+        ] {
+            let said = describe_findings(&look, &record(status), &[], &Coverage::default());
+            assert_eq!(said.split(" · ").next(), Some(expected), "{said}");
+        }
+    }
+
+    fn record(status: RunStatus) -> RunRecord {
+        serde_json::from_value(json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A", "status": status, "created_at": Time::UNIX_EPOCH,
+            "updated_at": Time::UNIX_EPOCH, "source": "cli", "scope": "worktree", "reviewer": "builtin",
+        }))
+        .expect("a record")
     }
 
     #[test]

@@ -12,8 +12,8 @@ use super::live_journal::LiveJournal;
 use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
-    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, RunRecord,
-    RunReviewer, RunStatus, Severity, Shortfall,
+    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, ReviewExtent,
+    ReviewedParts, RunRecord, RunReviewer, RunStatus, Severity, Shortfall,
 };
 
 /// A run in a list. Times are in milliseconds since 1970.
@@ -129,14 +129,34 @@ impl RunRow<'_> {
         self.incomplete || self.status == RunStatus::Completed && !self.error_class.is_empty()
     }
 
+    /// Returns the facts from which follows what the run has reviewed.
+    fn reviewed_parts(&self) -> ReviewedParts {
+        ReviewedParts {
+            status: self.status,
+            is_incomplete: self.is_incomplete(),
+            files: self.files_total,
+            files_reviewed: self.files_covered,
+            hunks: self.hunks_total,
+            hunks_reviewed: self.hunks_covered,
+            findings: self.counts.iter().sum(),
+            continues_earlier: !self.carried_over_from.is_empty() || !self.resumed_from.is_empty(),
+            has_other_answer: !self.reused_from.is_empty() || !self.superseded_by.is_empty(),
+        }
+    }
+
     /// Returns what the run did not review, if it ended by itself.
     pub fn shortfall(&self) -> Option<Shortfall> {
-        Shortfall::of_run(
-            (self.status, self.is_incomplete()),
-            (self.files_total, self.files_covered),
-            (self.hunks_total, self.hunks_covered),
-            self.counts.iter().sum(),
-        )
+        self.reviewed_parts().shortfall()
+    }
+
+    /// Returns the part of its change that the run has reviewed, however it ended.
+    pub fn review_extent(&self) -> ReviewExtent {
+        self.reviewed_parts().extent()
+    }
+
+    /// Returns why the run reviewed less than its whole change, see [`ReviewedParts::describe_reason`].
+    pub fn describe_unreviewed(&self) -> Option<String> {
+        self.reviewed_parts().describe_reason(self.cancel_reason.parse().ok(), self.error_class.parse().ok())
     }
 
     /// Returns true when the run completed and reviewed a file, or had none to review: that it found nothing says something.

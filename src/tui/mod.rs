@@ -20,6 +20,7 @@ mod draw;
 mod editor;
 mod effects;
 mod emoji;
+mod empty_list;
 mod event_source;
 pub mod filter;
 mod filter_terms;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::diff::DiffPage;
+use super::message::FileListState;
 use super::theme::Role;
 use super::turns::TurnHistory;
 use crate::domain::{
@@ -125,10 +126,10 @@ pub struct FilePage {
     pub run: RunRecord,
     pub path: String,
     pub findings: Vec<Finding>,
-    /// Number of covered hunks.
+    /// Number of hunks that the run covered or took over.
     pub hunks: usize,
-    /// Reason why the file was left out.
-    pub left_out: Option<String>,
+    /// Whether the run has reviewed the file.
+    pub state: FileListState,
 }
 
 /// A fix with its patch.

@@ -308,14 +308,19 @@ impl PageLoader {
     fn load_file(&mut self, view: &StoreView, run: &str, path: &str) -> Result<PageData, String> {
         let record = self.read_run(run)?;
         let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
-        let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
+        let state = FileListState::Unknown;
+        let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, state };
         if let Some(output) = output {
-            page.hunks =
-                output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
-            page.left_out =
-                output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
+            let carried = output.coverage.carried.iter().map(|carried| &carried.file);
+            let covered = output.coverage.files.iter().chain(carried).filter(|file| file.path == path);
+            page.hunks = covered.map(|file| file.hunks.len()).sum();
+            let state = list_coverage(&page.run, &output.coverage).remove(path);
+            page.state = state.unwrap_or(FileListState::Unknown);
             let is_here = |finding: &Finding| finding.repo_relative_path == path;
             let mut findings: Vec<Finding> = output.findings.into_iter().filter(is_here).collect();
+            if page.state == FileListState::Unknown && !findings.is_empty() {
+                page.state = FileListState::Covered;
+            }
             let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
             let commit = page.run.subject.snapshot_commit.clone();
             let others = self.find_standing_findings(view, (run, &commit), |row| {

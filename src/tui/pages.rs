@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 use super::app::{App, OpeningLook};
 use super::diff::compare_lines;
 use super::doc::{Doc, DocLine, DocSpan, wrap_words};
-use super::filter::DEFAULT;
+use super::empty_list::{EmptyList, explain_empty_list};
 use super::keymap::{Action, KeyContext};
 use super::message::{DetailSubject, Tab};
 use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, PageData};
@@ -61,7 +61,7 @@ pub fn build_page(app: &App, width: usize) -> Doc {
         Some(PageData::Log { run, entries }) => run::render_log(app, run.as_deref(), entries, width, &mut doc),
         Some(PageData::Ledger(ledger)) => ledger::render_ledger(app, ledger, width, &mut doc),
         Some(PageData::Failed(error)) => doc.push_paragraph(Role::Warn, error, width),
-        None if app.detail.tab == Tab::Page && app.detail.subject == DetailSubject::Nothing => {
+        None if app.detail.tab != Tab::Ledger && app.detail.subject == DetailSubject::Nothing => {
             return build_empty_page(app, width);
         }
         None => {}
@@ -76,12 +76,17 @@ pub fn build_empty_page(app: &App, width: usize) -> Doc {
     doc
 }
 
-/// Begins a reason with a capital letter and ends it with a full stop, for a page of sentences.
-fn to_sentence(reason: &str) -> String {
-    let mut letters = reason.chars();
+/// Begins a text with a capital letter.
+fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{}", letters.as_str())
+}
+
+/// Begins a reason with a capital letter and ends it with a full stop, for a page of sentences.
+pub fn to_sentence(reason: &str) -> String {
     let end = if reason.ends_with(['.', '!', '?']) { "" } else { "." };
-    format!("{first}{}{end}", letters.as_str())
+    format!("{}{end}", capitalize(reason))
 }
 
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
@@ -134,17 +139,12 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
             }
         }
     } else if app.finding_list.rows.is_empty() {
-        let nothing_left = app.finding_list.filter_text == DEFAULT;
-        doc.push(match nothing_left {
-            true => DocLine::styled(Role::Good, "Nothing left to decide"),
-            false => DocLine::styled(Role::Strong, "No finding passes the filter"),
-        });
-        doc.push_blank();
-        let rest = match nothing_left {
-            true => "Press f to change the filter (status:all shows everything), r to review again.",
-            false => "Press f to change it, Esc to take it back.",
-        };
-        doc.push_paragraph(Role::Muted, rest, width);
+        let EmptyList { headline, role, details } = explain_empty_list(app);
+        doc.push_paragraph(role, &capitalize(&headline), width);
+        for detail in details {
+            doc.push_blank();
+            doc.push_paragraph(Role::Muted, &detail, width);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod comments;
 mod context;
 mod diff;
+mod empty_lists;
 mod files;
 mod fix;
 mod flow;

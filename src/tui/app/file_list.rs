@@ -117,6 +117,8 @@ pub struct FileList {
     files: Vec<FileListRow>,
     /// Number of files with findings.
     pub with_findings: usize,
+    /// Number of files without findings that the run has not reviewed yet.
+    pub waiting: usize,
     /// Number of files that were left out.
     pub left_out: usize,
     /// True if the files that were left out are listed.
@@ -172,6 +174,8 @@ impl FileList {
     pub fn set_files(&mut self, mut files: Vec<FileListRow>) {
         sort_files(&mut files);
         self.with_findings = files.partition_point(|file| file.counts != [0; 4]);
+        let is_waiting = |file: &&FileListRow| file.state == FileListState::Waiting && file.counts == [0; 4];
+        self.waiting = files.iter().filter(is_waiting).count();
         let is_left_out = |file: &FileListRow| matches!(file.state, FileListState::LeftOut(_)) && file.counts == [0; 4];
         self.left_out = files.len() - files.partition_point(|file| !is_left_out(file));
         self.files = files;
@@ -518,7 +522,7 @@ mod tests {
             (0..list.row_count()).map(name).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(rows(&list), "d.rs e.rs c.rs b.rs g.rs 2 left out");
-        assert_eq!((list.with_findings, list.left_out, list.row(6)), (3, 2, None));
+        assert_eq!((list.with_findings, list.waiting, list.left_out, list.row(6)), (3, 1, 2, None));
         assert_eq!(
             (list.position_of("c.rs"), list.position_of("f.bin"), list.position_of("z")),
             (Some(2), Some(5), None)

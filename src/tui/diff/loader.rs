@@ -107,7 +107,7 @@ impl PageLoader {
             match (whole_tree, self.read_change(&run)) {
                 (true, _) => {
                     self.add_unchanged_files(&mut page, &findings, choice.path());
-                    "The whole tree was reviewed as it is: there is no change to show.".to_owned().into()
+                    "This run is about the whole tree as it is: there is no change to show.".to_owned().into()
                 }
                 (false, None) if self.is_repository_gone() => Some(REPOSITORY_GONE.to_owned()),
                 (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),

@@ -11,7 +11,7 @@ use super::super::message::{FileListRow, FileListState};
 use super::super::theme::Role;
 use super::painter::Painter;
 use super::{frame, runs};
-use crate::domain::{FindingStatus, RunStatus, text};
+use crate::domain::{FindingStatus, ReviewExtent, RunStatus, text};
 
 /// Columns of the numbers of findings by priority.
 const COUNTS_COLUMNS: u16 = 16;
@@ -24,7 +24,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let body = area.body;
     let list = &app.file_list;
     if list.row_count() == 0 {
-        painter.draw_text(body.x, body.y, body.width, "no file", Role::Faint);
+        painter.draw_text(body.x, body.y, body.width, describe_no_files(app), Role::Faint);
         return;
     }
     let bar = frame::pane_selection_style(painter, Pane::Files);
@@ -48,6 +48,16 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         painter.set_overlay_style(None);
     }
     painter.draw_scroll_thumb(body, list.cursor.offset, list.row_count());
+}
+
+/// Says why the list is empty: a run that has reviewed nothing is none without files.
+pub(super) fn describe_no_files(app: &App) -> &'static str {
+    let run = app.store.view.run_index(&app.file_list.run).map(|index| app.store.view.run(index));
+    match run.map(|run| run.review_extent()) {
+        Some(ReviewExtent::Unfinished) => "no file yet",
+        Some(ReviewExtent::Nothing) => "no file was reviewed",
+        Some(ReviewExtent::Part | ReviewExtent::Whole) | None => "no file",
+    }
 }
 
 /// Draws the title: `3 Files  of a0c3bec  12 with findings, 141 clean, 9 left out`. Facts are shortened before the names of
@@ -82,10 +92,12 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 /// Describes the numbers of files by group, the most important first; a group without files is not named.
 fn list_counts(app: &App) -> Vec<String> {
     let list = &app.file_list;
-    let clean = list.files().len() - list.with_findings - list.left_out;
+    // What waits is not reviewed yet, so it is not clean.
+    let clean = list.files().len() - list.with_findings - list.waiting - list.left_out;
     let parts = [
         (list.with_findings, false, "with findings"),
         (clean, list.has_more_clean(), "clean"),
+        (list.waiting, false, "waiting"),
         (list.left_out, list.has_more_left_out(), "left out"),
     ];
     let parts = parts.into_iter().filter(|(count, has_more, _)| *count > 0 || *has_more);

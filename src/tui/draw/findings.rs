@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::app::{App, FindingListLine, Pane};
+use super::super::empty_list::{EmptyList, explain_empty_list};
 use super::super::filter;
 use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
@@ -30,8 +31,11 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let body = area.body;
     let list = &app.finding_list;
     if list.rows.is_empty() {
-        let text = if app.store.view.finding_count() == 0 { "nothing found yet" } else { "nothing passes the filter" };
-        return frame::draw_empty_list(painter, body, text);
+        if app.store.view.run_count() == 0 {
+            return frame::draw_empty_list(painter, body, "nothing found yet", Role::Faint);
+        }
+        let EmptyList { headline, role, .. } = explain_empty_list(app);
+        return frame::draw_empty_list(painter, body, &headline, role);
     }
     let bar = frame::pane_selection_style(painter, Pane::Findings);
     let lines = list.cursor.offset..list.cursor.offset + usize::from(body.height);

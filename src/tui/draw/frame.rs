@@ -238,10 +238,12 @@ fn pause_action(app: &App) -> Option<(Action, &'static str)> {
 }
 
 /// Says in an empty list what is missing; where no page beside it says what to do, the list does.
-pub fn draw_empty_list(painter: &mut Painter<'_>, body: Rect, text: &str) {
+pub fn draw_empty_list(painter: &mut Painter<'_>, body: Rect, text: &str, role: Role) {
     let app = painter.app;
     if app.layout().pane(Pane::Detail).is_some() {
-        painter.draw_text(body.x, body.y, body.width, text, Role::Faint);
+        for (line, y) in doc::wrap_words(text, usize::from(body.width)).iter().zip(body.y..body.bottom()) {
+            painter.draw_text(body.x, y, body.width, line, role);
+        }
         return;
     }
     let page = pages::build_empty_page(app, usize::from(body.width));

@@ -8,19 +8,19 @@ use ratatui::style::Modifier;
 use super::super::app::{App, FileListEntry, NoticeLevel, Pane, RunEntry};
 use super::super::bars;
 use super::super::diff;
-use super::super::doc::shorten_middle;
+use super::super::doc::{DocLine, shorten_middle};
 use super::super::layout::ScreenLayout;
 use super::super::message::{FileListRow, FileListState};
-use super::super::pages::priority_label;
+use super::super::pages::{build_empty_page, priority_label, to_sentence};
 use super::super::panel_runs::describe_origin;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
 use super::header::{collect_counts, describe_engine};
 use super::painter::{Painter, to_shown_text};
-use super::{findings, frame, hints, runs};
+use super::{files, findings, frame, hints, runs};
 use crate::config::RunOrder;
 use crate::domain::text::format_count;
-use crate::domain::{Panel, Priority, Shortfall};
+use crate::domain::{Panel, Priority, ReviewExtent, Shortfall};
 use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
@@ -132,7 +132,19 @@ fn draw_rows(painter: &mut Painter<'_>, body: Rect) {
         }
     }
     if list.rows == 0 {
-        draw_line(painter, body, "Nothing here.", Role::Normal);
+        draw_empty(painter, body);
+    }
+}
+
+/// Says why the list with the focus is empty.
+fn draw_empty(painter: &mut Painter<'_>, body: Rect) {
+    let app = painter.app;
+    let lines: Vec<String> = match app.panes.focus {
+        Pane::Files => vec![to_sentence(files::describe_no_files(app))],
+        _ => build_empty_page(app, usize::from(body.width)).lines.iter().map(DocLine::plain_text).collect(),
+    };
+    for (line, y) in lines.iter().zip(body.y..body.bottom()) {
+        draw_line(painter, Rect { y, height: 1, ..body }, line, Role::Normal);
     }
 }
 
@@ -298,9 +310,14 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
         facts.push(sums.describe_done());
     }
     // Where nobody looked, it would be misleading that nothing was found.
-    if run.shortfall() != Some(Shortfall::NothingReviewed) {
-        facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
-    }
+    let counts = sums.map_or(run.counts, |sums| sums.counts);
+    facts.push(match (counts, run.review_extent()) {
+        ([0, 0, 0, 0], ReviewExtent::Nothing) if run.shortfall() == Some(Shortfall::NothingReviewed) => String::new(),
+        ([0, 0, 0, 0], ReviewExtent::Nothing) => "nothing was reviewed".to_owned(),
+        ([0, 0, 0, 0], ReviewExtent::Part) => "no findings in the reviewed part".to_owned(),
+        ([0, 0, 0, 0], ReviewExtent::Unfinished) => "no findings yet".to_owned(),
+        (counts, _) => describe_counts(counts),
+    });
     facts.extend(run.left_out_files().map(|files| format!("{} left out", format_count(files as usize, "file"))));
     if let (Some(Some(change)), None) = (app.run_list.changes.get(run.id), entry.member) {
         facts.push(change.describe());

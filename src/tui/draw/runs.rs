@@ -35,7 +35,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         return;
     }
     if list.entries.is_empty() {
-        return frame::draw_empty_list(painter, body, "no review yet");
+        return frame::draw_empty_list(painter, body, "no review yet", Role::Faint);
     }
     let bar = frame::pane_selection_style(painter, Pane::Runs);
     let lines: Vec<RunListLine> =

@@ -2,6 +2,7 @@
 
 use super::super::app::App;
 use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, wrap_words};
+use super::super::message::FileListState;
 use super::super::page_data::{FilePage, RunPage};
 use super::super::theme::Role;
 use super::journal_entry::render_entry;
@@ -10,7 +11,8 @@ use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
 use crate::domain::{
-    JournalEntry, Panel, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, TurnPhase, Usage, text,
+    JournalEntry, Panel, Priority, RejectedReport, ReviewExtent, RunEvent, RunRecord, RunStatus, Scope, TurnPhase,
+    Usage, text,
 };
 use crate::report::activity::{ActivityState, describe_turn};
 use crate::report::text::{describe_early_end, describe_freshness, describe_window};
@@ -163,11 +165,18 @@ fn render_left_out(page: &RunPage, width: usize, doc: &mut Doc) {
 /// Renders the number of findings of each priority.
 fn render_finding_counts(app: &App, run: &RunRecord, doc: &mut Doc) {
     let sums = members::find_sums(app, run);
-    let counts = find_list_row(app, run).map_or(run.outcome.finding_counts.by_priority(), |row| row.counts);
+    let row = find_list_row(app, run);
+    let counts = row.map_or(run.outcome.finding_counts.by_priority(), |row| row.counts);
     let counts = sums.map_or(counts, |sums| sums.counts);
     let mut line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "findings"));
     if counts == [0; 4] {
-        line = line.with_span(Role::Good, if run.status.is_terminal() { "none" } else { "none so far" });
+        let (role, said) = match row.map_or(run.review_extent(), |row| row.review_extent()) {
+            ReviewExtent::Unfinished => (Role::Normal, "none so far"),
+            ReviewExtent::Nothing => (Role::Warn, "nothing was reviewed"),
+            ReviewExtent::Part => (Role::Warn, "none in the reviewed part"),
+            ReviewExtent::Whole => (Role::Good, "none"),
+        };
+        line = line.with_span(role, said);
     }
     for priority in Priority::ALL {
         if counts[priority.index()] > 0 {
@@ -369,12 +378,17 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     for line in wrap_words(&text::sanitize_line(&page.path), width) {
         doc.push(DocLine::styled(Role::Strong, &line));
     }
-    let state = match &page.left_out {
-        Some(reason) => format!("not reviewed: {reason}"),
-        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), app.name_record(&page.run)),
+    let state = match &page.state {
+        FileListState::LeftOut(reason) => format!("not reviewed: {reason}"),
+        FileListState::Waiting => format!("not reviewed yet in {}", app.name_record(&page.run)),
+        FileListState::Unknown => format!("not named by the review of {}", app.name_record(&page.run)),
+        FileListState::Covered if page.hunks == 0 => format!("reviewed in {}", app.name_record(&page.run)),
+        FileListState::Covered => {
+            format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), app.name_record(&page.run))
+        }
     };
     doc.push_paragraph(Role::Muted, &state, width);
-    if page.findings.is_empty() && page.left_out.is_none() {
+    if page.findings.is_empty() && page.state == FileListState::Covered {
         doc.push_blank();
         doc.push(DocLine::styled(Role::Good, "no findings"));
     }

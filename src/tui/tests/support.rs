@@ -19,7 +19,7 @@ use crate::tui::diff::DiffOptions;
 use crate::tui::glyphs;
 use crate::tui::input::{KeyEvent, TerminalInput};
 use crate::tui::keymap::Keymap;
-use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListState, Tab, TriageOrder};
 use crate::tui::page_data::{CodeExcerpt, FilePage, FindingPage, PageData, RunPage};
 use crate::tui::theme::{Background, ColorDepth, ThemeChoice, ThemeName};
 use crate::tui::views::triage::{SimilarDecisions, TriageCard};
@@ -395,7 +395,7 @@ pub fn load_pages(app: &mut App, commands: Vec<AppCommand>) {
                 path: path.clone(),
                 findings: vec![sample_finding()],
                 hunks: 2,
-                left_out: None,
+                state: FileListState::Covered,
             })),
             DetailSubject::Finding(_) | DetailSubject::Nothing => continue,
         };

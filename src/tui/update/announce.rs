@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel};
 use super::super::message::AppCommand;
-use crate::domain::{CancelReason, Panel, Priority, RunRecord, RunStatus, Shortfall, text};
+use crate::domain::{CancelReason, Panel, Priority, ReviewExtent, RunRecord, RunStatus, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 
 /// Maximum number of runs that are announced at once; more would not be read.
@@ -66,17 +66,7 @@ fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
     let reviewer = text::sanitize_line(&reviewer);
     let found = describe_counts(run.counts);
     let cancelled_for = |reason: CancelReason| run.cancel_reason == reason.word();
-    let is_unread = match run.shortfall() {
-        Some(Shortfall::NothingReviewed) => true,
-        Some(Shortfall::Gaps) => {
-            run.hunks_covered == 0
-                && run.files_covered == 0
-                && run.counts == [0; 4]
-                && run.carried_over_from.is_empty()
-                && run.resumed_from.is_empty()
-        }
-        None => false,
-    };
+    let is_unread = run.review_extent() == ReviewExtent::Nothing;
     Some(match run.status {
         // Not reviewed is never clean.
         RunStatus::Completed if is_unread => (NoticeLevel::Info, format!("{reviewer} reviewed nothing of {name}")),
@@ -90,6 +80,7 @@ fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
             (NoticeLevel::Error, format!("{reviewer} failed to review {name}{why}"))
         }
         RunStatus::Cancelled if cancelled_for(CancelReason::BudgetExhausted) => {
+            let found = if is_unread { "nothing was reviewed".to_owned() } else { found };
             (NoticeLevel::Error, format!("{reviewer} reached the budget of {name}: {found}"))
         }
         RunStatus::Cancelled if !cancelled_for(CancelReason::UserStop) => {

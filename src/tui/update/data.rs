@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
+use super::super::empty_list::{EmptyList, explain_empty_list};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
 use super::super::filter_terms::{TermKind, close_quote, quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
@@ -127,13 +128,9 @@ pub fn refilter(app: &mut App, commands: &mut Vec<AppCommand>) {
 /// Applies the list of findings that a run reported, if the filter still names the run.
 pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<AppCommand>) {
     if app.finding_list.filter.named_runs().any(|named| named == run) {
-        let nothing = findings.is_empty();
         Arc::make_mut(&mut app.finding_list.overrides).reported.insert(run, findings);
         request_filter(app, Arc::clone(&app.store.view), commands);
-        match nothing && app.finding_list.rows.is_empty() {
-            true => app.show_notice(NoticeLevel::Info, "this run has no findings · Esc takes the filter back"),
-            false => notify_if_empty(app),
-        }
+        notify_if_empty(app);
     }
 }
 
@@ -450,9 +447,12 @@ fn terms_without(app: &App, kinds: &[TermKind]) -> String {
     kept.map(|term| format!("{} ", close_quote(term))).collect()
 }
 
+/// Says why the list is empty, if it is, and which key widens it again.
 fn notify_if_empty(app: &mut App) {
     if app.finding_list.rows.is_empty() && !app.finding_list.filter_requests.is_waiting() {
-        app.show_notice(NoticeLevel::Info, "no finding passes the filter · Esc takes the filter back");
+        let EmptyList { headline, .. } = explain_empty_list(app);
+        let dot = app.display.glyphs.dot;
+        app.show_notice(NoticeLevel::Info, format!("{headline} {dot} Esc takes the filter back"));
     }
 }
 

@@ -97,15 +97,18 @@ fn request_reviewed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
-/// Returns the ids of the newest reviews of this branch that have ended, the newest first. Those that were replaced are none.
-fn newest_reviews(app: &App) -> Vec<String> {
+/// Lists the newest reviews of this branch, the newest first. Those that were replaced are none.
+pub fn list_reviews(app: &App) -> impl Iterator<Item = RunRow<'_>> {
     let listed = app.run_list.entries.iter().filter(|entry| !entry.nested).take(MAX_LOOKBACK);
-    let is_review = |run: &RunRow<'_>| {
-        let is_of_branch = run.branch == app.session.branch;
-        run.status.is_terminal() && is_of_branch && !run.is_fix_review() && run.reviewer != OWN_REVIEWER
-    };
-    let runs = listed.map(|entry| app.store.view.run(entry.index as usize)).filter(is_review);
-    runs.take(MAX_REVIEWS).map(|run| run.id.to_owned()).collect()
+    listed
+        .map(move |entry| app.store.view.run(entry.index as usize))
+        .filter(move |run| run.branch == app.session.branch && !run.is_fix_review() && run.reviewer != OWN_REVIEWER)
+}
+
+/// Returns the ids of the newest reviews that have ended, the newest first.
+fn newest_reviews(app: &App) -> Vec<String> {
+    let ended = list_reviews(app).filter(|run| run.status.is_terminal());
+    ended.take(MAX_REVIEWS).map(|run| run.id.to_owned()).collect()
 }
 
 /// Returns true if the filter, as it was before a file was chosen, asks for nothing but a status: files without findings

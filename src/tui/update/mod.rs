@@ -14,6 +14,7 @@ mod compare;
 pub use compare::CodeLooks;
 pub(crate) mod data;
 mod files;
+pub(crate) use files::list_reviews;
 mod filter_line;
 pub(crate) use comments::withdraw_comment;
 mod folds;

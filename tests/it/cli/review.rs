@@ -87,6 +87,10 @@ fn a_review_of_no_file_is_called_so_everywhere() {
     assert!(status.contains(" not reviewed, 0 minutes ago") && !status.contains("completed"), "{status}");
     let shown = run(&test, &["show", "latest"], DONE);
     assert!(shown.lines().next().is_some_and(|line| line.ends_with("  not reviewed")), "{shown}");
+    for command in [&["findings"][..], &["findings", "--run", "latest"]] {
+        let listed = run(&test, command, DONE);
+        assert_eq!(listed, "not reviewed: every changed file was left out\n", "{command:?}");
+    }
     let value = test.json(&["runs", "--format", "json"], DONE);
     assert_eq!(value["runs"][0]["status"], "completed", "programs read the status and the coverage");
 }

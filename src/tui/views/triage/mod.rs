@@ -42,6 +42,7 @@ use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, LastVerdict, NoticeLevel};
 use crate::tui::doc::Doc;
 use crate::tui::draw::painter::Painter;
+use crate::tui::empty_list::explain_empty_list;
 use crate::tui::input::{KeyCode, KeyEvent};
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
@@ -100,7 +101,11 @@ pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
         }
     }
     if findings.is_empty() {
-        return app.show_notice(NoticeLevel::Info, "nothing to decide: no listed finding is undecided");
+        let why = match app.finding_list.rows.is_empty() && app.store.view.run_count() > 0 {
+            true => explain_empty_list(app).headline,
+            false => "no listed finding is undecided".to_owned(),
+        };
+        return app.show_notice(NoticeLevel::Info, format!("nothing to decide: {why}"));
     }
     let selected = app.selected_finding().map(|finding| finding.id);
     let start = findings.iter().position(|id| Some(id.as_str()) == selected).unwrap_or(0);
