@@ -73,7 +73,7 @@ pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use reviewed_code::ReviewedCode;
 pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
-    RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,
+    RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage, find_replacement,
 };
 pub use run_figures::RunFigures;
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};

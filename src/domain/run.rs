@@ -557,11 +557,16 @@ pub struct RunLinks {
 }
 
 impl RunLinks {
-    /// Returns the newer run that replaced this one. The panel of a member replaces it in lists only: the member has reviewed the
-    /// same code.
+    /// Returns the newer run that replaced this one, see [`find_replacement`].
     pub fn replaced_by(&self) -> Option<&RunId> {
-        self.superseded_by.as_ref().filter(|newer| self.member_of.as_ref() != Some(*newer))
+        find_replacement(self.superseded_by.as_ref(), self.member_of.as_ref())
     }
+}
+
+/// Returns the newer run that replaced a run, given the one that superseded it and the panel whose member it is. The panel of a
+/// member replaces it in lists only: the member has reviewed the same code.
+pub fn find_replacement<T: PartialEq>(superseded_by: Option<T>, member_of: Option<T>) -> Option<T> {
+    superseded_by.filter(|newer| member_of.as_ref() != Some(newer))
 }
 
 /// Reason why a run ended before it was complete, or went on although newer code was requested.
@@ -629,7 +634,7 @@ impl RunRecord {
             hunks_reviewed: coverage.hunks_covered,
             findings: self.outcome.finding_counts.total(),
             continues_earlier: self.links.carried_over_from.is_some() || self.links.resumed_from.is_some(),
-            has_other_answer: self.links.reused_from.is_some() || self.links.superseded_by.is_some(),
+            has_other_answer: self.links.reused_from.is_some() || self.links.replaced_by().is_some(),
         }
     }
 

@@ -13,7 +13,7 @@ use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
     Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, ReviewExtent,
-    ReviewedParts, RunRecord, RunReviewer, RunStatus, Severity, Shortfall,
+    ReviewedParts, RunRecord, RunReviewer, RunStatus, Severity, Shortfall, find_replacement,
 };
 
 /// A run in a list. Times are in milliseconds since 1970.
@@ -114,9 +114,10 @@ impl<'a> RunRow<'a> {
 }
 
 impl RunRow<'_> {
-    /// Returns the id of the newer run that replaced it, see [`crate::domain::RunLinks::replaced_by`]; empty when there is none.
+    /// Returns the id of the newer run that replaced it, see [`find_replacement`]; empty when there is none.
     pub fn replaced_by(&self) -> &str {
-        if self.superseded_by == self.member_of { "" } else { self.superseded_by }
+        let [newer, panel] = [self.superseded_by, self.member_of].map(|id| (!id.is_empty()).then_some(id));
+        find_replacement(newer, panel).unwrap_or_default()
     }
 
     /// Returns true when the run waits for a person to resume it.
@@ -140,7 +141,7 @@ impl RunRow<'_> {
             hunks_reviewed: self.hunks_covered,
             findings: self.counts.iter().sum(),
             continues_earlier: !self.carried_over_from.is_empty() || !self.resumed_from.is_empty(),
-            has_other_answer: !self.reused_from.is_empty() || !self.superseded_by.is_empty(),
+            has_other_answer: !self.reused_from.is_empty() || !self.replaced_by().is_empty(),
         }
     }
 

@@ -167,3 +167,16 @@ fn a_run_that_reviewed_no_file_is_told_from_a_clean_one() {
         assert_eq!(record.shortfall(), expected, "{title}");
     }
 }
+
+#[test]
+fn the_panel_of_a_member_does_not_replace_it() {
+    for (superseded_by, member_of, expected) in [
+        (None, None, None),
+        (Some("newer"), None, Some("newer")),
+        (None, Some("panel"), None),
+        (Some("panel"), Some("panel"), None),
+        (Some("newer"), Some("panel"), Some("newer")),
+    ] {
+        assert_eq!(find_replacement(superseded_by, member_of), expected);
+    }
+}

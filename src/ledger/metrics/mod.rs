@@ -28,7 +28,7 @@ use self::reports::{ReportedFindings, for_each_row};
 use self::worth::compute_worth;
 use crate::domain::{
     Actor, CancelReason, ErrorClass, FindingDecision, FindingStatus, Kind, LedgerDelivery, Panel, PhaseTimings,
-    ReviewerUsage, RunFigures, RunId, RunStatus, Scope, Source, Time, Usage,
+    ReviewerUsage, RunFigures, RunId, RunStatus, Scope, Source, Time, Usage, find_replacement,
 };
 
 /// Records from which metrics are computed.
@@ -209,9 +209,9 @@ pub struct RunMetrics {
 }
 
 impl RunMetrics {
-    /// Returns the newer run that replaced this one; for a member, its panel does not, see [`crate::domain::RunLinks::replaced_by`].
+    /// Returns the newer run that replaced this one, see [`find_replacement`].
     pub fn replaced_by(&self) -> Option<&RunId> {
-        self.superseded_by.as_ref().filter(|newer| self.member_of.as_ref() != Some(*newer))
+        find_replacement(self.superseded_by.as_ref(), self.member_of.as_ref())
     }
 }
 
