@@ -12,7 +12,7 @@ use super::session::{Invocation, Session};
 use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, path_from_bytes, sanitize_line};
-use crate::domain::{FindingStatus, Kind, Priority, ReviewExtent, RunRecord};
+use crate::domain::{FindingStatus, Kind, Priority, ReviewReach, RunRecord};
 use crate::masking::mask_name;
 use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, load_findings, markdown, text};
 use crate::runner::SnoozedFindings;
@@ -263,11 +263,11 @@ fn find_review(session: &Session, view: &StoreView, arguments: &FindingsArgs) ->
 /// Says what an empty list of a review means if it does not mean that the code is clean: `not reviewed: it failed: timeout`.
 fn describe_silence(run: &RunRecord) -> Option<String> {
     let reason = run.describe_unreviewed().unwrap_or_default();
-    match run.review_extent() {
-        ReviewExtent::Whole => None,
-        ReviewExtent::Unfinished => Some(format!("no findings yet: the review is {}", run.state_word())),
-        ReviewExtent::Nothing => Some(format!("not reviewed: {reason}")),
-        ReviewExtent::Part => Some(format!("no findings in the reviewed part: {reason}")),
+    match run.review_reach() {
+        ReviewReach::Whole => None,
+        ReviewReach::Unfinished => Some(format!("no findings yet: the review is {}", run.state_word())),
+        ReviewReach::Nothing => Some(format!("not reviewed: {reason}")),
+        ReviewReach::Part => Some(format!("no findings in the reviewed part: {reason}")),
     }
 }
 

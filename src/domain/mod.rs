@@ -78,7 +78,7 @@ pub use run::{
 pub use run_figures::RunFigures;
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
-pub use shortfall::{ReviewExtent, ReviewedParts, Shortfall};
+pub use shortfall::{ReviewReach, ReviewedParts, Shortfall};
 pub use steering::{LoweredPriority, SteeredKind};
 pub use team::{
     DecisionId, MachineName, RunOrigin, ShareMode, SharedDecision, SharedPatterns, SharedReview, TeamClock, TeamOrigin,

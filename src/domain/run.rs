@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, ReviewExtent, ReviewedParts,
+    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, ReviewReach, ReviewedParts,
     RunId, RunOrigin, Scope, Shortfall, Time, is_default,
 };
 
@@ -644,8 +644,8 @@ impl RunRecord {
     }
 
     /// Returns the part of its change that the run has reviewed, however it ended.
-    pub fn review_extent(&self) -> ReviewExtent {
-        self.reviewed_parts().extent()
+    pub fn review_reach(&self) -> ReviewReach {
+        self.reviewed_parts().reach()
     }
 
     /// Returns why the run reviewed less than its whole change, see [`ReviewedParts::describe_reason`].

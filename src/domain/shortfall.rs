@@ -21,10 +21,10 @@ impl Shortfall {
     }
 }
 
-/// Part of its change that a run has reviewed. A run without findings says that the code is clean after [`ReviewExtent::Whole`]
+/// Part of its change that a run has reviewed. A run without findings says that the code is clean after [`ReviewReach::Whole`]
 /// only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewExtent {
+pub enum ReviewReach {
     /// The run has not ended.
     Unfinished,
     /// The run ended and has reviewed nothing.
@@ -71,22 +71,22 @@ impl ReviewedParts {
     }
 
     /// Returns the part of its change that the run has reviewed, however it ended.
-    pub fn extent(&self) -> ReviewExtent {
+    pub fn reach(&self) -> ReviewReach {
         let has_begun =
             self.continues_earlier || self.files_reviewed > 0 || self.hunks_reviewed > 0 || self.findings > 0;
         match (self.status, self.shortfall()) {
-            (status, _) if !status.is_terminal() => ReviewExtent::Unfinished,
-            (_, Some(Shortfall::NothingReviewed)) => ReviewExtent::Nothing,
-            (RunStatus::Completed, None) => ReviewExtent::Whole,
-            _ if has_begun => ReviewExtent::Part,
-            _ => ReviewExtent::Nothing,
+            (status, _) if !status.is_terminal() => ReviewReach::Unfinished,
+            (_, Some(Shortfall::NothingReviewed)) => ReviewReach::Nothing,
+            (RunStatus::Completed, None) => ReviewReach::Whole,
+            _ if has_begun => ReviewReach::Part,
+            _ => ReviewReach::Nothing,
         }
     }
 
     /// Returns why a run that has ended reviewed less than its whole change, as a part of a sentence: `it failed: rate limit`.
     /// `None` for a run that reviewed all of it, or has not ended.
     pub fn describe_reason(&self, cancelled: Option<CancelReason>, error: Option<ErrorClass>) -> Option<String> {
-        if matches!(self.extent(), ReviewExtent::Unfinished | ReviewExtent::Whole) {
+        if matches!(self.reach(), ReviewReach::Unfinished | ReviewReach::Whole) {
             return None;
         }
         let class = error.map(|error| format!(": {}", error.word().replace('_', " "))).unwrap_or_default();
@@ -99,7 +99,7 @@ impl ReviewedParts {
             (RunStatus::Skipped, _) if self.has_other_answer => "another review answers for it".to_owned(),
             (RunStatus::Skipped, _) => "it was skipped".to_owned(),
             _ if error.is_some() => format!("a part of it failed{class}"),
-            _ if self.extent() == ReviewExtent::Nothing => "its files could not be reviewed".to_owned(),
+            _ if self.reach() == ReviewReach::Nothing => "its files could not be reviewed".to_owned(),
             _ => "a part is missing".to_owned(),
         })
     }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_end_without_a_review_is_never_a_whole_one_and_says_why() {
-        use ReviewExtent::{Nothing, Part, Unfinished, Whole};
+        use ReviewReach::{Nothing, Part, Unfinished, Whole};
         use RunStatus as S;
         let (budget, user) = (Some(CancelReason::BudgetExhausted), Some(CancelReason::UserStop));
         let limit = Some(ErrorClass::RateLimit);
@@ -139,7 +139,7 @@ mod tests {
         let left_out = ReviewedParts { hunks: 0, ..unread(S::Completed) };
         let unplanned = ReviewedParts { files: 0, hunks: 0, ..unread(S::Failed) };
         let answered = ReviewedParts { has_other_answer: true, ..unread(S::Skipped) };
-        for (title, parts, cancelled, error, extent, reason) in [
+        for (title, parts, cancelled, error, reach, reason) in [
             ("the whole change", reviewed(S::Completed), None, None, Whole, None),
             ("nothing has changed", ReviewedParts { files: 0, ..left_out }, None, None, Whole, None),
             ("all left out", left_out, None, None, Nothing, Some("every changed file was left out")),
@@ -166,7 +166,7 @@ mod tests {
                 Some("it failed"),
             ),
         ] {
-            assert_eq!(parts.extent(), extent, "{title}");
+            assert_eq!(parts.reach(), reach, "{title}");
             assert_eq!(parts.describe_reason(cancelled, error).as_deref(), reason, "{title}");
         }
     }

@@ -9,7 +9,7 @@ use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
-    RejectedReport, ReportedProblem, ReviewExtent, RunEnding, RunRecord, RunStatus, RunUsage, Shortfall, Usage,
+    RejectedReport, ReportedProblem, ReviewReach, RunEnding, RunRecord, RunStatus, RunUsage, Shortfall, Usage,
     WordStyle,
 };
 use crate::masking::mask_name;
@@ -186,9 +186,9 @@ pub fn format_line_range(start: u32, end: u32) -> String {
 /// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`. A review that
 /// reviewed nothing, or has not ended, says so instead of `no findings`.
 pub fn describe_findings(look: &TextOptions, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> String {
-    let found = match run.review_extent() {
-        ReviewExtent::Unfinished if findings.is_empty() => "no findings yet".to_owned(),
-        ReviewExtent::Nothing if findings.is_empty() => "nothing reviewed".to_owned(),
+    let found = match run.review_reach() {
+        ReviewReach::Unfinished if findings.is_empty() => "no findings yet".to_owned(),
+        ReviewReach::Nothing if findings.is_empty() => "nothing reviewed".to_owned(),
         _ if findings.is_empty() && coverage.has_reviewed_nothing() => "nothing reviewed".to_owned(),
         _ => format_counts(&FindingCounts::from_findings(findings)),
     };

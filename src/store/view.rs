@@ -12,7 +12,7 @@ use super::live_journal::LiveJournal;
 use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
-    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, ReviewExtent,
+    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, ReviewReach,
     ReviewedParts, RunRecord, RunReviewer, RunStatus, Severity, Shortfall, find_replacement,
 };
 
@@ -151,8 +151,8 @@ impl RunRow<'_> {
     }
 
     /// Returns the part of its change that the run has reviewed, however it ended.
-    pub fn review_extent(&self) -> ReviewExtent {
-        self.reviewed_parts().extent()
+    pub fn review_reach(&self) -> ReviewReach {
+        self.reviewed_parts().reach()
     }
 
     /// Returns why the run reviewed less than its whole change, see [`ReviewedParts::describe_reason`].

@@ -5,7 +5,7 @@ use super::filter::DEFAULT;
 use super::keymap::{Action, KeyContext};
 use super::theme::Role;
 use super::update::list_reviews;
-use crate::domain::{ReviewExtent, RunRecord, RunStatus, text};
+use crate::domain::{ReviewReach, RunRecord, RunStatus, text};
 use crate::store::RunRow;
 
 /// Explanation of an empty list of findings.
@@ -46,18 +46,18 @@ fn explain_run(app: &App, run: &RunRow<'_>) -> EmptyList {
     let review = app.keymap.key_text(KeyContext::Global, Action::Review);
     let files = app.keymap.key_text(KeyContext::Global, Action::Files);
     let back = "Esc shows all findings again.".to_owned();
-    match run.review_extent() {
-        ReviewExtent::Nothing => {
+    match run.review_reach() {
+        ReviewReach::Nothing => {
             let next = match run.shortfall() {
                 Some(_) => format!("Press {review} to review again, {files} to see what was left out."),
                 None => format!("Press {review} to review again; the page of the run says more."),
             };
             EmptyList::new(Role::Warn, format!("not reviewed: {reason}"), vec![next, back])
         }
-        extent if found > 0 && is_narrowed => {
+        reach if found > 0 && is_narrowed => {
             let filter = app.keymap.key_text(KeyContext::Global, Action::Filter);
             let mut details = vec![format!("The run has {found_text}. Press {filter} to change the filter."), back];
-            if extent == ReviewExtent::Part {
+            if reach == ReviewReach::Part {
                 details.insert(0, format!("Only a part was reviewed: {reason}."));
             }
             EmptyList::new(Role::Strong, "no finding of this run passes the filter", details)
@@ -67,18 +67,18 @@ fn explain_run(app: &App, run: &RunRow<'_>) -> EmptyList {
             let next = format!("`revdeck store verify` looks for damage. Press {review} to review again.");
             EmptyList::new(Role::Warn, format!("the {found_text} of this run cannot be listed"), vec![next, back])
         }
-        ReviewExtent::Unfinished => {
+        ReviewReach::Unfinished => {
             let state =
                 format!("The review is not over ({}): findings appear here as they come.", app.run_state(run).1);
             EmptyList::new(Role::Strong, "no findings yet", vec![state, back])
         }
-        ReviewExtent::Part => {
+        ReviewReach::Part => {
             let next = format!(
                 "Nothing was found in that part. Press {review} to review again, {files} to see what was left out."
             );
             EmptyList::new(Role::Warn, format!("only a part was reviewed: {reason}"), vec![next, back])
         }
-        ReviewExtent::Whole => {
+        ReviewReach::Whole => {
             let left_out = run.left_out_files().map(|files| text::format_count(files as usize, "file"));
             let left_out = left_out.map(|count| format!("{count} left out on purpose: press {files} to see what."));
             EmptyList::new(Role::Good, "no findings", left_out.into_iter().chain([back]).collect())
@@ -91,17 +91,17 @@ fn explain_filter(app: &App) -> EmptyList {
     let review = app.keymap.key_text(KeyContext::Global, Action::Review);
     let filter = app.keymap.key_text(KeyContext::Global, Action::Filter);
     let newest = find_newest_review(app);
-    let extent = newest.as_ref().map_or(ReviewExtent::Whole, RunRow::review_extent);
+    let reach = newest.as_ref().map_or(ReviewReach::Whole, RunRow::review_reach);
     let caution = newest.as_ref().and_then(|run| describe_unfinished(app, run));
-    let good = if extent == ReviewExtent::Whole { Role::Good } else { Role::Strong };
+    let good = if reach == ReviewReach::Whole { Role::Good } else { Role::Strong };
     let is_default = app.finding_list.filter_text == DEFAULT;
     let (role, headline) = match app.store.view.finding_count() {
-        0 => match (extent, newest) {
-            (ReviewExtent::Whole, None) => (Role::Strong, "nothing found yet"),
-            (ReviewExtent::Whole, Some(_)) => (good, "nothing found"),
-            (ReviewExtent::Part, _) => (Role::Warn, "nothing found in the reviewed part"),
-            (ReviewExtent::Nothing, _) => (Role::Warn, "the newest review reviewed nothing"),
-            (ReviewExtent::Unfinished, _) => (good, "no findings yet"),
+        0 => match (reach, newest) {
+            (ReviewReach::Whole, None) => (Role::Strong, "nothing found yet"),
+            (ReviewReach::Whole, Some(_)) => (good, "nothing found"),
+            (ReviewReach::Part, _) => (Role::Warn, "nothing found in the reviewed part"),
+            (ReviewReach::Nothing, _) => (Role::Warn, "the newest review reviewed nothing"),
+            (ReviewReach::Unfinished, _) => (good, "no findings yet"),
         },
         _ if is_default => (good, "nothing left to decide"),
         _ => (Role::Strong, "no finding passes the filter"),
@@ -125,10 +125,10 @@ fn find_newest_review(app: &App) -> Option<RunRow<'_>> {
 fn describe_unfinished(app: &App, run: &RunRow<'_>) -> Option<String> {
     let name = text::sanitize_line(&app.name_run(run)).into_owned();
     let reason = run.describe_unreviewed().unwrap_or_default();
-    match run.review_extent() {
-        ReviewExtent::Whole => None,
-        ReviewExtent::Unfinished => Some(format!("The review of {name} is not over ({}).", app.run_state(run).1)),
-        ReviewExtent::Nothing => Some(format!("The newest review, of {name}, reviewed nothing: {reason}.")),
-        ReviewExtent::Part => Some(format!("The newest review, of {name}, reviewed only a part: {reason}.")),
+    match run.review_reach() {
+        ReviewReach::Whole => None,
+        ReviewReach::Unfinished => Some(format!("The review of {name} is not over ({}).", app.run_state(run).1)),
+        ReviewReach::Nothing => Some(format!("The newest review, of {name}, reviewed nothing: {reason}.")),
+        ReviewReach::Part => Some(format!("The newest review, of {name}, reviewed only a part: {reason}.")),
     }
 }

@@ -11,7 +11,7 @@ use super::super::message::{FileListRow, FileListState};
 use super::super::theme::Role;
 use super::painter::Painter;
 use super::{frame, runs};
-use crate::domain::{FindingStatus, ReviewExtent, RunStatus, text};
+use crate::domain::{FindingStatus, ReviewReach, RunStatus, text};
 
 /// Columns of the numbers of findings by priority.
 const COUNTS_COLUMNS: u16 = 16;
@@ -53,10 +53,10 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
 /// Says why the list is empty: a run that has reviewed nothing is none without files.
 pub(super) fn describe_no_files(app: &App) -> &'static str {
     let run = app.store.view.run_index(&app.file_list.run).map(|index| app.store.view.run(index));
-    match run.map(|run| run.review_extent()) {
-        Some(ReviewExtent::Unfinished) => "no file yet",
-        Some(ReviewExtent::Nothing) => "no file was reviewed",
-        Some(ReviewExtent::Part | ReviewExtent::Whole) | None => "no file",
+    match run.map(|run| run.review_reach()) {
+        Some(ReviewReach::Unfinished) => "no file yet",
+        Some(ReviewReach::Nothing) => "no file was reviewed",
+        Some(ReviewReach::Part | ReviewReach::Whole) | None => "no file",
     }
 }
 

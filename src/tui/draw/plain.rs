@@ -20,7 +20,7 @@ use super::painter::{Painter, to_shown_text};
 use super::{files, findings, frame, hints, runs};
 use crate::config::RunOrder;
 use crate::domain::text::format_count;
-use crate::domain::{Panel, Priority, ReviewExtent, Shortfall};
+use crate::domain::{Panel, Priority, ReviewReach, Shortfall};
 use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
@@ -311,11 +311,11 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
     }
     // Where nobody looked, it would be misleading that nothing was found.
     let counts = sums.map_or(run.counts, |sums| sums.counts);
-    facts.push(match (counts, run.review_extent()) {
-        ([0, 0, 0, 0], ReviewExtent::Nothing) if run.shortfall() == Some(Shortfall::NothingReviewed) => String::new(),
-        ([0, 0, 0, 0], ReviewExtent::Nothing) => "nothing was reviewed".to_owned(),
-        ([0, 0, 0, 0], ReviewExtent::Part) => "no findings in the reviewed part".to_owned(),
-        ([0, 0, 0, 0], ReviewExtent::Unfinished) => "no findings yet".to_owned(),
+    facts.push(match (counts, run.review_reach()) {
+        ([0, 0, 0, 0], ReviewReach::Nothing) if run.shortfall() == Some(Shortfall::NothingReviewed) => String::new(),
+        ([0, 0, 0, 0], ReviewReach::Nothing) => "nothing was reviewed".to_owned(),
+        ([0, 0, 0, 0], ReviewReach::Part) => "no findings in the reviewed part".to_owned(),
+        ([0, 0, 0, 0], ReviewReach::Unfinished) => "no findings yet".to_owned(),
         (counts, _) => describe_counts(counts),
     });
     facts.extend(run.left_out_files().map(|files| format!("{} left out", format_count(files as usize, "file"))));

@@ -11,7 +11,7 @@ use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
 use crate::domain::{
-    JournalEntry, Panel, Priority, RejectedReport, ReviewExtent, RunEvent, RunRecord, RunStatus, Scope, TurnPhase,
+    JournalEntry, Panel, Priority, RejectedReport, ReviewReach, RunEvent, RunRecord, RunStatus, Scope, TurnPhase,
     Usage, text,
 };
 use crate::report::activity::{ActivityState, describe_turn};
@@ -170,11 +170,11 @@ fn render_finding_counts(app: &App, run: &RunRecord, doc: &mut Doc) {
     let counts = sums.map_or(counts, |sums| sums.counts);
     let mut line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "findings"));
     if counts == [0; 4] {
-        let (role, said) = match row.map_or(run.review_extent(), |row| row.review_extent()) {
-            ReviewExtent::Unfinished => (Role::Normal, "none so far"),
-            ReviewExtent::Nothing => (Role::Warn, "nothing was reviewed"),
-            ReviewExtent::Part => (Role::Warn, "none in the reviewed part"),
-            ReviewExtent::Whole => (Role::Good, "none"),
+        let (role, said) = match row.map_or(run.review_reach(), |row| row.review_reach()) {
+            ReviewReach::Unfinished => (Role::Normal, "none so far"),
+            ReviewReach::Nothing => (Role::Warn, "nothing was reviewed"),
+            ReviewReach::Part => (Role::Warn, "none in the reviewed part"),
+            ReviewReach::Whole => (Role::Good, "none"),
         };
         line = line.with_span(role, said);
     }

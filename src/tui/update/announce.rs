@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel};
 use super::super::message::AppCommand;
-use crate::domain::{CancelReason, Panel, Priority, ReviewExtent, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, Panel, Priority, ReviewReach, RunRecord, RunStatus, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 
 /// Maximum number of runs that are announced at once; more would not be read.
@@ -66,7 +66,7 @@ fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
     let reviewer = text::sanitize_line(&reviewer);
     let found = describe_counts(run.counts);
     let cancelled_for = |reason: CancelReason| run.cancel_reason == reason.word();
-    let is_unread = run.review_extent() == ReviewExtent::Nothing;
+    let is_unread = run.review_reach() == ReviewReach::Nothing;
     Some(match run.status {
         // Not reviewed is never clean.
         RunStatus::Completed if is_unread => (NoticeLevel::Info, format!("{reviewer} reviewed nothing of {name}")),
