@@ -43,11 +43,11 @@ pub enum SetStatusError {
 
 /// Finding about which a decision is, although it may name another id.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DecidedFinding {
-    pub finding_id: FindingId,
+struct DecidedFinding {
+    finding_id: FindingId,
     /// Line by which a report gives way to the finding, because the list of a panel had taken its own decision over. It is stored
     /// with the decision.
-    pub merge: Option<Disposition>,
+    merge: Option<Disposition>,
 }
 
 /// Returns the finding about which a decision is that gives an id a status at a time, after the lines of the log.
@@ -55,7 +55,7 @@ pub struct DecidedFinding {
 /// # Errors
 ///
 /// If the list of a panel cannot be read.
-pub fn find_decided(
+fn find_decided(
     store: &Store,
     log: &[Disposition],
     id: &FindingId,

@@ -1,17 +1,16 @@
 //! Writes to the store what the user decides, in the order of the keys.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::super::event_source::MessageSender;
 use super::super::message::{AppMessage, TriageOrder, TriageOrderItem};
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish};
 use crate::git::Repo;
-use crate::policy;
-use crate::runner::{DecidedFinding, SnoozeWish, find_decided, rate_findings, snooze_findings, write_note};
-use crate::store::triage::{self, UndoOutcome};
+use crate::policy::Refusal;
+use crate::runner::{SetStatusError, SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings, write_note};
+use crate::store::triage::UndoOutcome;
 use crate::store::{Store, StoreError};
 
 /// Writes of the user to the store, executed in the order of their keys.
@@ -84,60 +83,68 @@ fn apply_triage_order(
     ambient: &ClockAndIds,
     order: &TriageOrder,
 ) -> Result<UndoOutcome, String> {
-    let now = ambient.now();
     let email = || repo.and_then(Repo::user_email);
-    let step = match order {
-        TriageOrder::Set(lines) => {
-            let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
-            // Another process may have decided since the screen was drawn, so the status is taken from the store.
-            let disposition = |log: &[Disposition], finding: &FindingId, line: &TriageOrderItem| {
-                let previous = triage::status_after(log, finding);
-                policy::may_set(Actor::User, previous, line.status)
-                    .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
-                Ok::<_, TriageRefusal>(Disposition {
-                    finding_id: finding.clone(),
-                    status: line.status,
-                    previous,
-                    actor: Actor::User,
-                    reason: line.reason.clone(),
-                    at: now,
-                    action: TriageAction::Set,
-                    group: group.clone(),
-                    run_id: None,
-                    merged_into: None,
-                    team: None,
-                    ci: false,
-                })
-            };
-            let decided = store.decide(|log| {
-                let mut known = HashSet::new();
-                let mut stored = Vec::new();
-                for line in lines {
-                    let DecidedFinding { finding_id, merge } =
-                        find_decided(store, log, &line.finding, (line.status, now))?;
-                    stored.extend(merge);
-                    if known.insert(finding_id.clone()) {
-                        stored.push(disposition(log, &finding_id, line)?);
-                    }
-                }
-                Ok::<_, TriageRefusal>(stored)
-            });
-            decided.map(|mut lines| {
-                lines.retain(|line| line.merged_into.is_none());
-                UndoOutcome::Decided(lines)
-            })
-        }
-        TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),
-        TriageOrder::Redo => store.redo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),
-    };
-    step.map_err(|TriageRefusal(why)| why)
+    let said = |error: StoreError| error.to_string();
+    match order {
+        TriageOrder::Set(items) => decide(store, ambient, items).map(UndoOutcome::Decided),
+        TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), ambient.now()).map_err(said),
+        TriageOrder::Redo => store.redo(Actor::User, email().as_deref(), ambient.now()).map_err(said),
+    }
 }
 
-/// Reason why a decision was not recorded.
-struct TriageRefusal(String);
+/// Stores the verdict of an order, which is the same for all of its findings. Another process may have decided since the screen
+/// was drawn: a finding that has the status already is passed over.
+fn decide(store: &Store, ambient: &ClockAndIds, items: &[TriageOrderItem]) -> Result<Vec<Disposition>, String> {
+    let Some(TriageOrderItem { status, reason, .. }) = items.first() else { return Ok(Vec::new()) };
+    let chosen: Vec<FindingId> = items.iter().map(|item| item.finding.clone()).collect();
+    let change = StatusChange { actor: Actor::User, status: *status, reason };
+    match set_status(store, ambient, &chosen, change) {
+        Ok(lines) if lines.is_empty() => Err(Refusal::AlreadySo(*status).to_string()),
+        Ok(lines) => Ok(lines),
+        Err(SetStatusError::Refused { refusal, .. }) => Err(refusal.to_string()),
+        Err(SetStatusError::Store(error)) => Err(error.to_string()),
+    }
+}
 
-impl From<StoreError> for TriageRefusal {
-    fn from(error: StoreError) -> Self {
-        Self(error.to_string())
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::{FindingStatus, Time};
+    use crate::store::RepoInfo;
+
+    #[test]
+    fn a_verdict_passes_over_findings_that_have_it_already() {
+        use FindingStatus::{Addressed, Dismissed, Open};
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let ambient = ClockAndIds::fixed(Time::UNIX_EPOCH, Duration::from_secs(1));
+        let ids = ["one", "two"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let order = |ids: &[FindingId], status: FindingStatus, reason: &str| {
+            let item = |id: &FindingId| TriageOrderItem {
+                finding: id.clone(),
+                // The screen may be behind: the store knows the status.
+                previous: Open,
+                status,
+                reason: reason.to_owned(),
+            };
+            TriageOrder::Set(ids.iter().map(item).collect())
+        };
+        let apply = |order: TriageOrder| match apply_triage_order((None, &store), &ambient, &order)? {
+            UndoOutcome::Decided(lines) => {
+                let said = lines.into_iter().map(|line| (line.finding_id, line.previous, line.status, line.reason));
+                Ok(said.collect::<Vec<_>>())
+            }
+            other => Err(format!("{other:?}")),
+        };
+        let dismissed =
+            |id: &FindingId, from: FindingStatus| (id.clone(), from, Dismissed, "not\u{fffd} so".to_owned());
+        assert_eq!(apply(order(&ids[..1], Addressed, "")), Ok(vec![(ids[0].clone(), Open, Addressed, String::new())]));
+        let both = apply(order(&ids, Dismissed, "not\u{1b} so"));
+        assert_eq!(both, Ok(vec![dismissed(&ids[0], Addressed), dismissed(&ids[1], Open)]));
+        assert_eq!(apply(order(&ids, Dismissed, "so")), Err("it is dismissed already".to_owned()));
+        assert_eq!(apply(TriageOrder::Undo).map(|lines| lines.len()), Ok(2), "one step");
     }
 }
