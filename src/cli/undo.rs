@@ -93,9 +93,16 @@ fn format_decisions(log: &[Disposition], lines: &[Disposition]) -> String {
     said
 }
 
+/// Formats what became of a finding: `f_…  dismissed -> open`, or `f_…  stays dismissed, as Bob decided` where the decision of
+/// another person stands.
 fn format_disposition(line: &Disposition) -> String {
     let reason = if line.reason.is_empty() { String::new() } else { format!("  ({})", sanitize_line(&line.reason)) };
-    format!("{}  {} -> {}{reason}\n", line.finding_id, line.previous, line.status)
+    let by = line.team.as_ref().map(|origin| format!(", as {} decided", sanitize_line(origin.person.label())));
+    let change = match (line.previous == line.status, &by) {
+        (true, Some(_)) => format!("stays {}", line.status),
+        _ => format!("{} -> {}", line.previous, line.status),
+    };
+    format!("{}  {change}{}{reason}\n", line.finding_id, by.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use super::{Store, StoreError, StoreView};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus,
-    MachineName, Rating, RunId, RunOutput, SnoozeEnd, Time, TriageAction,
+    MachineName, Rating, RunId, RunOutput, SnoozeEnd, TeamOrigin, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -17,7 +17,8 @@ use crate::domain::{
 pub enum UndoOutcome {
     /// There was nothing to undo or redo.
     Nothing,
-    /// The recorded dispositions.
+    /// The recorded dispositions. Where another person's decision stands although the own one was taken back, the line has the
+    /// status and the reason of that decision, and its origin as `team`.
     Decided(Vec<Disposition>),
     /// The recorded snooze lines.
     Snoozed(Vec<FindingSnooze>),
@@ -67,6 +68,15 @@ pub struct OtherMachines<'a> {
     pub machine: &'a MachineName,
     /// Machines and logs whose records do not count.
     pub forgotten: &'a [MachineName],
+}
+
+impl OtherMachines<'_> {
+    /// Returns true for a decision of another person, on a machine that counts.
+    fn is_of_other_person(&self, origin: &TeamOrigin) -> bool {
+        origin.id.machine != *self.machine
+            && !origin.id.machine.is_forgotten(self.forgotten)
+            && !origin.person.email.eq_ignore_ascii_case(self.email)
+    }
 }
 
 impl UndoAuthor<'_> {
@@ -229,7 +239,8 @@ impl Store {
                 let machine = &team.machine;
                 OtherMachines { email, machine, forgotten: &forgotten }
             });
-            let lines = match next(log, UndoAuthor { actor, elsewhere }) {
+            let author = UndoAuthor { actor, elsewhere };
+            let lines = match next(log, author) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
                     self.append_snoozes(&lines)?;
@@ -251,8 +262,10 @@ impl Store {
                 }
             }
             let merged = self.merge_undone_reports(&decisions, &lines)?;
-            self.append_dispositions(&[lines.as_slice(), &merged].concat())?;
-            Ok(UndoOutcome::Decided(lines))
+            let mut standing = find_standing(&decisions, &lines, author);
+            standing.retain(|line| merged.iter().all(|report| report.finding_id != line.finding_id));
+            self.append_dispositions(&[lines.as_slice(), &merged, &standing].concat())?;
+            Ok(UndoOutcome::Decided(lines.into_iter().map(|line| say_standing(line, &standing)).collect()))
         })
     }
 
@@ -531,6 +544,43 @@ impl<'a> UndoStacks<'a> {
             })
             .collect();
         (!lines.is_empty()).then_some(lines)
+    }
+}
+
+/// Returns the decisions of other people that stand again once the author has taken the own ones back, as the next exchange would
+/// append them: those that came after the own decision, of which the latest stands. Nobody speaks for others by an undo.
+fn find_standing(log: &[Disposition], undone: &[Disposition], author: UndoAuthor<'_>) -> Vec<Disposition> {
+    let Some(other) = author.elsewhere else { return Vec::new() };
+    let find_latest = |line: &Disposition| {
+        let is_about = |known: &Disposition| known.finding_id == line.finding_id;
+        let is_set =
+            |known: &Disposition| is_about(known) && known.action == TriageAction::Set && known.group == line.group;
+        let from = log.iter().position(is_set)?;
+        let mut last_words: Vec<(&TeamOrigin, &Disposition)> = Vec::new();
+        for later in log.iter().skip(from).filter(|later| is_about(later) && later.actor == Actor::User) {
+            let Some(origin) = later.team.as_ref().filter(|origin| other.is_of_other_person(origin)) else { continue };
+            let is_same = |known: &TeamOrigin| known.person.is_same(&origin.person);
+            if last_words.iter().any(|(known, _)| is_same(known) && known.id > origin.id) {
+                continue;
+            }
+            last_words.retain(|(known, _)| !is_same(known));
+            last_words.push((origin, later));
+        }
+        let decided = last_words.into_iter().filter(|(_, last)| !last.status.is_undecided());
+        let (_, last) = decided.max_by(|(one, _), (two, _)| one.id.cmp(&two.id))?;
+        Some(Disposition { previous: line.status, ..last.clone() })
+    };
+    let withdrawn = undone.iter().filter(|line| line.action == TriageAction::Undo && line.status.is_undecided());
+    withdrawn.filter_map(find_latest).collect()
+}
+
+/// Returns what became of the finding of an undone line: the decision of another person, if one stands.
+fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
+    match standing.iter().find(|other| other.finding_id == line.finding_id) {
+        Some(other) => {
+            Disposition { status: other.status, reason: other.reason.clone(), team: other.team.clone(), ..line }
+        }
+        None => line,
     }
 }
 

@@ -6,8 +6,8 @@ use rstest::rstest;
 
 use super::support::*;
 use crate::domain::{
-    Actor, FindingRating, FindingSnooze, FindingStatus, Kind, Priority, Rating, RatingWish, SnoozeEnd, Time,
-    TriageAction,
+    Actor, DecisionId, Disposition, FindingRating, FindingSnooze, FindingStatus, Kind, Priority, Rating, RatingWish,
+    SnoozeEnd, TeamClock, TeamOrigin, TeamPerson, Time, TriageAction,
 };
 use crate::runner::{SnoozeWish, SnoozedFindings};
 use crate::store::triage::UndoOutcome;
@@ -365,4 +365,48 @@ fn a_snoozed_finding_stays_where_it_is_until_the_list_is_filtered_again_and_come
     let undone = UndoOutcome::Snoozed(vec![snoozed_line(1, None)]);
     send(&mut app, AppMessage::Triaged { order: TriageOrder::Undo, result: Ok(undone), written: 0 });
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "undone: src/config.rs:7 not snoozed"));
+}
+
+#[test]
+fn an_undo_names_the_person_whose_decision_stands() {
+    use FindingStatus::{Addressed, Dismissed, Open};
+    let origin = || TeamOrigin {
+        id: DecisionId { clock: TeamClock { ms: 1, count: 0 }, machine: "bob-1".parse().expect("a name") },
+        person: TeamPerson { name: "B\u{1b}ob".to_owned(), email: "bob@example.org".to_owned() },
+    };
+    let undone = |number: u32, status: FindingStatus, team: Option<TeamOrigin>| Disposition {
+        finding_id: finding_id(number).parse().expect("an id"),
+        status,
+        previous: Dismissed,
+        actor: Actor::User,
+        reason: String::new(),
+        at: Time::UNIX_EPOCH,
+        action: TriageAction::Undo,
+        group: "t_1".to_owned(),
+        run_id: None,
+        merged_into: None,
+        team,
+        ci: false,
+    };
+    for (lines, said) in [
+        (vec![undone(1, Open, None)], "undone: src/config.rs:7 is open again · Ctrl-r redoes"),
+        (vec![undone(1, Dismissed, Some(origin()))], "undone: src/config.rs:7 stays dismissed, as B\u{fffd}ob decided"),
+        (vec![undone(1, Addressed, Some(origin()))], "undone: src/config.rs:7 is addressed, as B\u{fffd}ob decided"),
+        (
+            vec![undone(1, Dismissed, Some(origin())), undone(2, Open, None)],
+            "undone: 2 findings, 1 of them as others decided: src/config.rs:7, src/invoice/total.rs:31",
+        ),
+        (
+            vec![undone(1, Dismissed, Some(origin())), undone(2, Dismissed, Some(origin()))],
+            "undone: 2 findings as others decided: src/config.rs:7, src/invoice/total.rs:31",
+        ),
+    ] {
+        let mut app = showing(160, 48, view());
+        let expected = lines[0].status;
+        let result = Ok(UndoOutcome::Decided(lines));
+        send(&mut app, AppMessage::Triaged { order: TriageOrder::Undo, result, written: 1 });
+        assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some(said));
+        let row = app.finding_by_id(&finding_id(1)).expect("a finding");
+        assert_eq!(app.current_status(&row), expected, "{said}");
+    }
 }

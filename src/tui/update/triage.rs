@@ -339,6 +339,11 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
         places.push(format!("{last} and {} more", lines.len() - MAX_NAMED_PLACES));
     }
     let places = places.join(", ");
+    if *order == TriageOrder::Undo
+        && let Some(said) = describe_overruled(lines, &places)
+    {
+        return said;
+    }
     let first = lines.first().map(|line| line.status);
     let status = match first.filter(|first| lines.iter().all(|line| line.status == *first)) {
         Some(FindingStatus::Open) => "open",
@@ -354,6 +359,23 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
         ([_], TriageOrder::Redo) => format!("redone: {places} is {status}"),
         (_, TriageOrder::Redo) => format!("redone: {count} are {status}: {places}"),
     }
+}
+
+/// Describes an undo after which decisions of other people stand: `undone: a.rs:7 stays dismissed, as Bob decided`. `None` if there
+/// are none.
+fn describe_overruled(lines: &[Disposition], places: &str) -> Option<String> {
+    let others = lines.iter().filter(|line| line.team.is_some()).count();
+    let origin = lines.iter().find_map(|line| line.team.as_ref())?;
+    let count = |number: usize| text::format_count(number, "finding");
+    Some(match lines {
+        [line] => {
+            let stays = if line.previous == line.status { "stays" } else { "is" };
+            let person = text::sanitize_line(origin.person.label());
+            format!("undone: {places} {stays} {}, as {person} decided", line.status)
+        }
+        _ if others == lines.len() => format!("undone: {} as others decided: {places}", count(others)),
+        _ => format!("undone: {}, {others} of them as others decided: {places}", count(lines.len())),
+    })
 }
 
 /// Selects the next undecided finding below the selected one if that was decided just now; without one, the selection
@@ -406,11 +428,12 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
     let what = describe_decision(app, &lines, order);
     let key = |action| app.keymap.key_text(KeyContext::Global, action);
     let next = match order {
-        TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
-        _ => format!("{} undoes", key(Action::Undo)),
+        // What others have decided is not overruled by making the own decision again.
+        TriageOrder::Undo if lines.iter().any(|line| line.team.is_some()) => String::new(),
+        TriageOrder::Undo => format!(" {} {} redoes", app.display.glyphs.dot, key(Action::Redo)),
+        _ => format!(" {} {} undoes", app.display.glyphs.dot, key(Action::Undo)),
     };
-    let dot = app.display.glyphs.dot;
-    app.show_notice(NoticeLevel::Success, format!("{what} {dot} {next}"));
+    app.show_notice(NoticeLevel::Success, format!("{what}{next}"));
     if matches!(order, TriageOrder::Set(_)) {
         if !diff::go_to_next_undecided(app, &decided) {
             select_next_undecided(app, &decided);

@@ -59,6 +59,35 @@ fn an_undo_elsewhere_leaves_what_others_decided() {
 }
 
 #[test]
+fn an_undo_says_that_the_decision_of_another_person_stands() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    let found = ids(&review(&ada));
+    sync(&ada);
+    sync(&bob);
+    // Neither knows of the other's decision.
+    run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    run(&bob, &["triage", &found[0], "dismissed", "--reason", "in a test"], DONE);
+    for machine in [&ada, &bob, &ada] {
+        sync(machine);
+    }
+    let said = run(&ada, &["undo"], DONE);
+    assert_eq!(said, format!("{}  stays dismissed, as Bob decided  (in a test)\n", found[0]));
+    assert_eq!(status(&ada, &found[0]), "dismissed", "at once");
+    assert_eq!(run(&ada, &["undo"], DONE), "nothing to take back\n", "her decision is taken back");
+    for machine in [&ada, &bob] {
+        sync(machine);
+    }
+    assert_eq!((status(&ada, &found[0]), status(&bob, &found[0])), ("dismissed".into(), "dismissed".into()));
+    // Once Bob takes his back, too, nobody has decided.
+    assert_eq!(run(&bob, &["undo"], DONE), format!("{}  dismissed -> open\n", found[0]));
+    for machine in [&bob, &ada] {
+        sync(machine);
+    }
+    assert_eq!((status(&ada, &found[0]), status(&bob, &found[0])), ("open".into(), "open".into()));
+}
+
+#[test]
 fn who_has_left_the_team_undoes_only_what_was_decided_here() {
     let team = Team::new();
     let (desk, laptop) = (team.member("Ada"), team.machine("Ada"));
