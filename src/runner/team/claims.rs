@@ -266,7 +266,10 @@ impl TeamSync<'_> {
             self.sync_when_free()?;
             let record = self.services.store.run(run)?.filter(|record| record.status.is_terminal());
             if let Some(claim) = record.map(|record| self.review_claim(&record)).transpose()?.flatten() {
-                claim.connect().and_then(|database| claim.release(&database, &claim.holder)).map_err(TeamError::from)?;
+                claim
+                    .connect()
+                    .and_then(|database| claim.release(&database, &claim.holder))
+                    .map_err(TeamError::from)?;
             }
             Ok(())
         };

@@ -145,7 +145,11 @@ fn a_result_that_a_killed_worker_has_not_sent_goes_out_with_the_next_request() {
     assert_eq!(held.database.sql("SELECT count(*) FROM revdeck.claims"), "1");
     assert_eq!(review(&held.ada)["decision"]["action"], "reuse");
     let second = end_of(start_review(&held.bob));
-    assert_eq!((held.model.asked(), &second["run"]["team"]["machine"]), (1, &json!("ada-1")), "the review was paid twice");
+    assert_eq!(
+        (held.model.asked(), &second["run"]["team"]["machine"]),
+        (1, &json!("ada-1")),
+        "the review was paid twice"
+    );
     wait_for("the end of the claim", || {
         (held.database.sql("SELECT count(*) FROM revdeck.claims") == "0").then_some(())
     });
