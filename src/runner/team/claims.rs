@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::held_claim::HeldClaim;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::{MachineName, RunId, RunRecord, RunStatus, ShareMode, content_hash};
-use crate::policy::{self, ReviewExtent};
+use crate::policy;
 use crate::runner::launcher::start_workers::WORKER_LOG;
 use crate::runner::{RunnerError, Services, known_runs, process};
 use crate::team::TeamError;
@@ -143,8 +143,8 @@ impl TeamSync<'_> {
             if record.is_of_forgotten(&forgotten) {
                 continue;
             }
-            // A row does not say whether the result can still be read.
-            if self.services.compute_extent(&record)? == ReviewExtent::Whole {
+            // A row does not say what is left to review, nor whether the result can still be read.
+            if self.services.compute_extent(&record)?.leaves_nothing() {
                 return Ok(Some(record.run_id));
             }
         }

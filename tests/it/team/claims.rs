@@ -100,6 +100,30 @@ fn an_equivalent_review_elsewhere_is_adopted_and_not_paid_twice() {
 }
 
 #[test]
+fn a_review_of_all_that_the_change_leaves_in_sight_answers_others() {
+    let Some(database) = database() else { return };
+    let model = Model::start(Vec::new());
+    let [ada, bob] = ["Ada", "Bob"].map(|person| {
+        let machine = member_with_model(&database, person, &model);
+        machine.write("c.py", CHANGE);
+        // No reviewer reads a new file of a vendored folder, here or elsewhere.
+        machine.write("third_party/lib.py", CHANGE);
+        machine.commit("Take a library");
+        machine
+    });
+    let review = |machine: &TestEnvironment| -> Value {
+        let printed = machine.revdeck(&["review", "--commit", "HEAD", "--wait", "--format", "json"]);
+        serde_json::from_str(&out(&printed)).expect("JSON")
+    };
+    let first = review(&ada);
+    let reused = review(&ada)["decision"].clone();
+    assert_eq!(reused["action"], "reuse", "{reused}");
+    assert!(reused["reason"].as_str().expect("a reason").contains("puts out of sight"), "{reused}");
+    let second = review(&bob);
+    assert_eq!((model.asked(), &second["run"]["run_id"]), (1, &first["run"]["run_id"]), "the review was paid twice");
+}
+
+#[test]
 fn a_forced_review_and_one_of_other_code_wait_for_nobody() {
     let Some(held) = HeldReview::start(vec![report(), report(), report()]) else { return };
     run(&held.bob, &["review", "--commit", "HEAD", "--force"], DONE);
