@@ -127,9 +127,13 @@ impl TeamSync<'_> {
         }))
     }
 
-    /// Returns a run of another machine that answers a run of this one.
+    /// Returns a run of another machine that answers a run of this one; for a member of a panel, one that answers the panel.
     pub(in crate::runner) fn find_answer(&self, record: &RunRecord) -> Result<Option<RunId>, RunnerError> {
-        let subject = record.links.member_of.as_ref().unwrap_or(&record.run_id);
+        self.find_answer_to(record.links.member_of.as_ref().unwrap_or(&record.run_id))
+    }
+
+    /// Returns a run of another machine that has reviewed the same as this run, by itself.
+    pub(in crate::runner) fn find_answer_to(&self, subject: &RunId) -> Result<Option<RunId>, RunnerError> {
         let view = self.services.store.view()?;
         let rows = || known_runs::run_rows(&view);
         let Some(own) = rows().find(|row| row.id == subject.as_str()) else { return Ok(None) };

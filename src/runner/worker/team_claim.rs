@@ -236,7 +236,13 @@ impl RunWorker<'_> {
         database: &Database,
         held: HeldClaim,
     ) -> Result<Option<CancelReason>, RunnerError> {
-        let Some(answer) = self.services.team().find_answer(&self.record)? else {
+        let team = self.services.team();
+        let answer = match team.find_answer(&self.record)? {
+            // The reviewer may have reviewed alone elsewhere.
+            None if self.record.links.member_of.is_some() => team.find_answer_to(&self.record.run_id)?,
+            answer => answer,
+        };
+        let Some(answer) = answer else {
             self.claim = Some(held);
             return Ok(None);
         };
@@ -286,10 +292,11 @@ impl RunWorker<'_> {
                 run.links.reused_from = Some(answer.clone());
                 run.links.superseded_by = Some(answer.clone());
             })?;
-            // The panel of a member adopts the result.
-            let adopted = match own.links.member_of {
-                Some(_) => None,
-                None => Some(locked.annotate_run(answer, |run| {
+            // What answers a panel is adopted by its own run.
+            let is_own_answer = reviewed.as_ref().is_some_and(|run| run.reviewed_by.name == own.reviewed_by.name);
+            let adopted = match is_own_answer {
+                false => None,
+                true => Some(locked.annotate_run(answer, |run| {
                     run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
                     run.subject.triage_bytes = own.subject.triage_bytes;
                     if run.team.is_some() && run.subject.worktree.is_empty() {
@@ -308,7 +315,8 @@ impl RunWorker<'_> {
             Ok((ended, adopted))
         })?;
         self.record = ended;
-        if let Some(adopted) = &adopted {
+        // The findings of a member are settled with the list of its panel.
+        if let Some(adopted) = adopted.as_ref().filter(|_| own.links.member_of.is_none()) {
             services.findings().settle_adopted_result(&own, adopted);
         }
         self.buffer.push(RunEvent::Note { text: note });

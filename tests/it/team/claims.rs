@@ -241,6 +241,26 @@ fn a_claim_holds_although_what_others_have_sent_cannot_be_received() {
 }
 
 #[test]
+fn a_member_of_a_panel_takes_what_its_reviewer_has_reviewed_alone_elsewhere() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let [ada, bob] = ["Ada", "Bob"].map(|person| member_with_model(&database, person, &model));
+    let alone = end_of(start_review(&ada));
+    let review = ["review", "--commit", "HEAD", "--reviewer", "builtin,mine", "--wait", "--format", "json"];
+    let listed = bob.json(&review, DONE);
+    assert_eq!(model.asked(), 1, "the review was paid twice");
+    let panel: RunId = listed["run"]["run_id"].as_str().expect("an id").parse().expect("an id");
+    let record = bob.store().run(&panel).expect("readable").expect("a run");
+    let members = record.links.panel.expect("a panel").members;
+    let mine = &members.iter().find(|member| member.reviewer == "mine").expect("a member").run_id;
+    let member = bob.store().run(mine).expect("readable").expect("a run");
+    let answer = member.links.reused_from.as_ref().map(RunId::as_str);
+    assert_eq!(answer, alone["run"]["run_id"].as_str());
+    let by_mine = |finding: &Value| finding["voices"].to_string().contains("\"mine\"");
+    assert!(listed["findings"].as_array().expect("findings").iter().any(by_mine), "{listed}");
+}
+
+#[test]
 fn a_member_that_has_ended_leaves_the_claim_to_its_panel() {
     let Some(database) = database() else { return };
     let model = Model::start(vec![report()]);
