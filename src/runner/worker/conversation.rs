@@ -477,6 +477,7 @@ impl ChatObserver for AnswerProgress<'_> {
                 self.pulse.add_received_bytes(now, bytes);
             }
             ChatProgress::Text(text) => self.pulse.append_text(now, &text),
+            ChatProgress::Lost => {}
             ChatProgress::Waiting { reason, wait_ms } => {
                 let until = now.checked_add(Duration::from_millis(wait_ms)).unwrap_or(now);
                 self.pulse.set_state(now, HeartbeatState::BackingOff { reason: reason.clone(), until });
