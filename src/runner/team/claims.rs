@@ -94,9 +94,7 @@ impl TeamSync<'_> {
     /// could not use the result.
     pub(in crate::runner) fn review_claim(&self, record: &RunRecord) -> Result<Option<ReviewClaim>, SyncError> {
         let Ok(team) = self.membership() else { return Ok(None) };
-        let settings = &self.services.settings.team;
-        let is_alone = record.full || record.follow_up_of.is_some() || settings.share == ShareMode::Decisions;
-        if !is_database(&team.place) || is_alone {
+        if !self.may_take_results(record) || self.services.settings.team.share == ShareMode::Decisions {
             return Ok(None);
         }
         // A panel is reviewed as a whole.
@@ -125,6 +123,11 @@ impl TeamSync<'_> {
             review: content_hash(parts.map(|part| part.as_bytes())),
             holder: subject.run_id.clone(),
         }))
+    }
+
+    /// Returns true if a run may be answered by what others send to a database: it was not forced, and reviews no fix.
+    pub(in crate::runner) fn may_take_results(&self, record: &RunRecord) -> bool {
+        self.is_live() && !record.full && record.follow_up_of.is_none()
     }
 
     /// Returns a run of another machine that answers a run of this one; for a member of a panel, one that answers the panel.

@@ -53,7 +53,7 @@ impl RunWorker<'_> {
     ) -> Result<Option<CancelReason>, RunnerError> {
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
-            Ok(None) => return Ok(None),
+            Ok(None) => return self.take_sent_answer(),
             Err(error) => {
                 self.note_without_claim(&error.to_string())?;
                 return Ok(None);
@@ -74,6 +74,31 @@ impl RunWorker<'_> {
             if let Some(reason) = sleep_unless_cancelled(RECONNECT_PAUSE, || self.cancel_watch.check()) {
                 return Ok(Some(reason));
             }
+        }
+    }
+
+    /// Takes the result that another machine has sent. A run whose own result stays here claims nothing, because others would wait
+    /// for nothing. Returns the reason to end the run, if there is one.
+    fn take_sent_answer(&mut self) -> Result<Option<CancelReason>, RunnerError> {
+        let team = self.services.team();
+        if !team.may_take_results(&self.record) {
+            return Ok(None);
+        }
+        if let Err(error) = team.sync_when_free() {
+            self.note_without_claim(&error.to_string())?;
+        }
+        let Some(answer) = self.find_sent_answer()? else { return Ok(None) };
+        self.take_answer(&answer)?;
+        Ok(Some(CancelReason::Duplicate))
+    }
+
+    /// Returns a run of another machine that answers this one, or its panel.
+    fn find_sent_answer(&self) -> Result<Option<RunId>, RunnerError> {
+        let team = self.services.team();
+        match team.find_answer(&self.record)? {
+            // The reviewer may have reviewed alone elsewhere.
+            None if self.record.links.member_of.is_some() => team.find_answer_to(&self.record.run_id),
+            answer => Ok(answer),
         }
     }
 
@@ -236,13 +261,7 @@ impl RunWorker<'_> {
         database: &Database,
         held: HeldClaim,
     ) -> Result<Option<CancelReason>, RunnerError> {
-        let team = self.services.team();
-        let answer = match team.find_answer(&self.record)? {
-            // The reviewer may have reviewed alone elsewhere.
-            None if self.record.links.member_of.is_some() => team.find_answer_to(&self.record.run_id)?,
-            answer => answer,
-        };
-        let Some(answer) = answer else {
+        let Some(answer) = self.find_sent_answer()? else {
             self.claim = Some(held);
             return Ok(None);
         };

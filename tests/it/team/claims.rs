@@ -124,6 +124,20 @@ fn a_review_of_all_that_the_change_leaves_in_sight_answers_others() {
 }
 
 #[test]
+fn a_machine_whose_reviews_stay_there_takes_those_of_others() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let [ada, bob] = ["Ada", "Bob"].map(|person| member_with_model(&database, person, &model));
+    let settings = bob.home().join("config.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("{text}[team]\nshare = \"decisions\"\n")).expect("settings");
+    let first = end_of(start_review(&ada));
+    // Bob has received nothing yet.
+    let second = end_of(start_review(&bob));
+    assert_eq!((model.asked(), &second["run"]["run_id"]), (1, &first["run"]["run_id"]), "the review was paid twice");
+}
+
+#[test]
 fn a_forced_review_and_one_of_other_code_wait_for_nobody() {
     let Some(held) = HeldReview::start(vec![report(), report(), report()]) else { return };
     run(&held.bob, &["review", "--commit", "HEAD", "--force"], DONE);
