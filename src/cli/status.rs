@@ -15,7 +15,7 @@ use crate::domain::{FindingCounts, RunStatus, Shortfall, Time};
 use crate::git::Repo;
 use crate::masking::mask_name;
 use crate::report::{json, text};
-use crate::runner::{SnoozedFindings, WatchState};
+use crate::runner::{SnoozedFindings, UncommittedElsewhere, WatchState};
 use crate::store::{FindingFacts, FindingSelector, RunRow, Store, StoreView, WatcherStatus};
 
 /// Arguments of `status`.
@@ -86,7 +86,8 @@ fn print_status(invocation: &Invocation, arguments: &StatusArgs) -> Result<(), C
 }
 
 /// Loads the runs, and counts the undecided findings that a run of `worktree`, or of any, reported last, without loading
-/// them. Snoozed ones do not count. Without `repo`, a snooze until a file changes is over, as if the file had changed.
+/// them. Snoozed ones do not count, nor do those of uncommitted code of other machines. Without `repo`, a snooze until a file
+/// changes is over, as if the file had changed.
 ///
 /// # Errors
 ///
@@ -101,7 +102,11 @@ pub(super) fn count_undecided(
     let mut is_here = Vec::new();
     let ids = store.snoozes()?.into_iter().map(|snooze| snooze.finding_id.as_str().to_owned()).collect();
     let view = store.select_findings(|runs| {
-        let is_counted = |index| worktree.is_none_or(|worktree| runs.run_worktree(index) == worktree);
+        let elsewhere = UncommittedElsewhere::read(runs);
+        let is_counted = |index| match worktree {
+            Some(worktree) => runs.run_worktree(index) == worktree,
+            None => !elsewhere.has_run(index),
+        };
         is_here = (0..runs.run_count()).map(is_counted).collect();
         let (is_here, counts) = (&is_here, &counts);
         let rank = move |facts: &FindingFacts| -> Option<()> {

@@ -111,6 +111,17 @@ pub enum ReviewExtent {
     },
 }
 
+impl ReviewExtent {
+    /// Returns true if another run, on any machine, would review nothing that this one has not.
+    pub fn leaves_nothing(self) -> bool {
+        match self {
+            Self::Whole | Self::OutOfSight { .. } => true,
+            // Another machine may be able to read the files.
+            Self::StaysUnread { .. } | Self::Partial | Self::Unfinished { .. } | Self::ResultLost { .. } => false,
+        }
+    }
+}
+
 /// Tells whether a run reviewed anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunAdvance {
@@ -203,11 +214,12 @@ impl<'a> KnownRun<'a> {
     }
 }
 
-/// Returns the runs that have reviewed all that `run` is to review, with the same instructions, newest first.
+/// Returns the completed runs that may have reviewed all that `run` is to review, with the same instructions, newest first. Those
+/// whose extent [leaves nothing](ReviewExtent::leaves_nothing) have.
 pub fn find_answers<'a>(run: &KnownRun<'_>, known: impl IntoIterator<Item = KnownRun<'a>>) -> Vec<&'a str> {
-    let answers = known
-        .into_iter()
-        .filter(|other| other.id != run.id && other.is_done() && other.equivalence_key() == run.equivalence_key());
+    let answers = known.into_iter().filter(|other| {
+        other.id != run.id && other.status == RunStatus::Completed && other.equivalence_key() == run.equivalence_key()
+    });
     let mut ids: Vec<&str> = answers.map(|answer| answer.id).collect();
     ids.sort_unstable_by(|one, other| other.cmp(one));
     ids

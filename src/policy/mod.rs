@@ -14,6 +14,7 @@
 //! | which hunks need not be sent? | [`carry::carry_over`] | keys of hunks, and hunks reviewed with the same profile |
 //! | is a live run still needed? | [`find_needless_runs`] | its commit and the history; live runs with equal content |
 //! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |
+//! | does a finding of another machine count here? | [`is_uncommitted_elsewhere`] | scope and worktree of the run that reported it last |
 //! | may a finding be snoozed, and is it? | [`may_snooze`], [`is_snoozed`] | actor, priority, end of the snooze, now |
 //! | may a question be asked? | [`check_question_budget`] | limits of a run and of a day, what is used, the most it may take |
 //! | which decision of a team stands? | [`merge_decisions`] | decisions of all machines, and which ones their authors knew |
@@ -74,6 +75,6 @@ pub(crate) use missing_opinions::{MissingOpinions, OpinionStop, PresentLimit, re
 pub(crate) use moved_decisions::{LoggedDecision, take_over_decisions};
 pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
 pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
-pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
+pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority, is_uncommitted_elsewhere};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};
 pub use team_merge::{MergedDecision, merge_decisions};

@@ -65,6 +65,13 @@ impl SnapshotView<'_> {
     }
 }
 
+/// Returns true if a review has seen uncommitted code of another machine, which nobody has here. Its findings are shown, and count
+/// nowhere until a review of committed code reports them, or a request here has the same code: from then on, the review has the
+/// worktree of that request.
+pub fn is_uncommitted_elsewhere(scope: &str, worktree: &str) -> bool {
+    worktree.is_empty() && matches!(scope.parse(), Ok(Scope::Worktree | Scope::Staged))
+}
+
 /// Decides how far `run` may judge a finding located in the snapshot of `place`, an earlier run. `None` if it may not
 /// judge it. `in_history(a, b)` must return true if commit `a` is `b` or an ancestor of `b`.
 pub fn decide_authority(
@@ -101,6 +108,21 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case::of_this_machine("worktree", "/w", false)]
+    #[case::of_another_machine("worktree", "", true)]
+    #[case::what_is_staged_there("staged", "", true)]
+    #[case::a_commit_of_another_machine("commit:b", "", false)]
+    #[case::its_branch("branch:main", "", false)]
+    #[case::its_whole_repository("all", "", false)]
+    fn only_uncommitted_code_of_others_counts_nowhere(
+        #[case] scope: &str,
+        #[case] worktree: &str,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(is_uncommitted_elsewhere(scope, worktree), expected);
+    }
 
     fn view(scope: &'static str, head: &'static str, snapshot: &'static str) -> SnapshotView<'static> {
         SnapshotView { scope, branch: "main", worktree: "/w", head, snapshot }

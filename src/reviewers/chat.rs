@@ -28,6 +28,8 @@ pub enum ChatProgress {
     Bytes(usize),
     /// New text of the answer, as it arrives. The text is untrusted and can hold any character.
     Text(String),
+    /// The answer broke off or took too long, and nothing of it can be used. The provider may charge for what it had begun.
+    Lost,
     /// The provider asks the client to wait, or the request failed. The client sends the request again after `wait_ms`
     /// milliseconds.
     Waiting {

@@ -98,6 +98,7 @@ mod snoozed_findings;
 mod steering;
 mod stored_reports;
 mod team;
+mod uncommitted_elsewhere;
 mod watcher;
 mod worker;
 
@@ -150,6 +151,7 @@ pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use stored_reports::{StoredReports, find_listed_reports};
 pub(crate) use team::{FollowerProcess, RecordCounts, SyncError, SyncReport, TeamSync};
+pub(crate) use uncommitted_elsewhere::UncommittedElsewhere;
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };

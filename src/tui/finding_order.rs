@@ -7,6 +7,7 @@ use super::filter::{FilterOverrides, FindingFilter};
 use crate::config::{FindingGrouping, FindingSort};
 use crate::domain::{Kind, Priority};
 use crate::ledger::FindingRank;
+use crate::runner::UncommittedElsewhere;
 use crate::store::{FindingRow, StoreView};
 
 /// Order and groups of the list.
@@ -43,7 +44,7 @@ pub struct ListedFindings {
 /// Counts of the undecided findings of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FindingTotals {
-    /// Findings that nobody has decided and that are not snoozed.
+    /// Findings that nobody has decided and that are not snoozed, without those of uncommitted code of other machines.
     pub undecided: usize,
     /// Findings that nobody has decided and that are snoozed.
     pub snoozed: usize,
@@ -69,12 +70,13 @@ fn count_findings(view: &StoreView, overrides: &FilterOverrides) -> FindingTotal
         undecided_files: view.undecided_files(),
         ..FindingTotals::default()
     };
+    let elsewhere = UncommittedElsewhere::read(view);
     for index in 0..view.finding_count() {
         let row = view.finding(index);
         let status = overrides.status_of(&row);
         if overrides.snoozed.hides(row.id, status) {
             totals.snoozed += 1;
-        } else if status.is_undecided() {
+        } else if status.is_undecided() && !elsewhere.has_finding(view, index) {
             totals.undecided += 1;
             totals.new += usize::from(overrides.is_new(view, index, &row));
         }
@@ -215,6 +217,26 @@ mod tests {
             words.push(view.finding(*row as usize).id.trim_start_matches(['f', '_', '0']).to_owned());
         }
         words.join(" ")
+    }
+
+    #[test]
+    fn findings_of_uncommitted_code_of_other_machines_do_not_count() {
+        for (scope, worktree, scope_hash, expected) in [
+            ("worktree", "/repo", "s", 2),
+            ("worktree", "", "s", 1),
+            ("staged", "", "s", 1),
+            ("commit:c0ffee", "", "s", 2),
+            // The review of a fix belongs to no worktree either.
+            ("worktree", "", "fix:s", 2),
+        ] {
+            let (own, other) = (run_id(1), run_id(2));
+            let (reported_here, reported_there) = (finding_id(1), finding_id(2));
+            let mut builder = StoreViewBuilder::default();
+            builder.run(RunRow { scope, worktree, scope_hash, ..run_row(&other) }).run(run_row(&own));
+            builder.finding(finding_row(&reported_here, &own)).finding(finding_row(&reported_there, &other));
+            let totals = count_findings(&builder.build(), &FilterOverrides::default());
+            assert_eq!(totals.undecided, expected, "{scope} {worktree} {scope_hash}");
+        }
     }
 
     #[rstest]

@@ -33,6 +33,7 @@ mod second_place;
 mod sharing;
 mod tampered_logs;
 mod transport;
+mod uncommitted;
 mod undo;
 
 /// A change with two findings of the built-in reviewer: a bare `except` in each function.

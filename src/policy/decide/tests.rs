@@ -3,6 +3,7 @@
 use rstest::rstest;
 
 use super::super::Liveness;
+use super::super::known_run::find_answers;
 use super::super::supersede::RunProgress;
 use super::*;
 
@@ -130,6 +131,35 @@ fn files_out_of_sight_are_not_seen_by_another_run_either() {
     let decided = decide(&request(), &[hidden]);
     assert_eq!(decided.action, ReviewAction::Reuse { run: id(A) });
     assert_eq!(decided.reason, format!("{A} has reviewed all but 1 file that the change puts out of sight"));
+}
+
+#[test]
+fn completed_equivalent_runs_may_answer_a_run_newest_first() {
+    use RunStatus::{Completed, Failed, Reviewing};
+    const C: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0C";
+    let own = run(A, Reviewing);
+    let partial = KnownRun { extent: ReviewExtent::Partial, ..run(B, Completed) };
+    let other = KnownRun { diff_fingerprint: "another", ..run(B, Completed) };
+    for (known, expected) in [
+        (vec![run(A, Completed)], vec![]),
+        (vec![run(B, Completed)], vec![B]),
+        (vec![run(B, Completed), run(C, Completed)], vec![C, B]),
+        // Its row does not say whether it lacks only what the change puts out of sight.
+        (vec![partial], vec![B]),
+        (vec![other, run(C, Failed)], vec![]),
+    ] {
+        assert_eq!(find_answers(&own, known.iter().copied()), expected, "{known:?}");
+    }
+    for (extent, expected) in [
+        (ReviewExtent::Whole, true),
+        (ReviewExtent::OutOfSight { files: 2 }, true),
+        (ReviewExtent::StaysUnread { files: 2 }, false),
+        (ReviewExtent::Partial, false),
+        (ReviewExtent::ResultLost { findings: 1 }, false),
+        (ReviewExtent::Unfinished { reviewed: 1, hunks: 2, progress: RunAdvance::Some }, false),
+    ] {
+        assert_eq!(extent.leaves_nothing(), expected, "{extent:?}");
+    }
 }
 
 fn id(text: &str) -> RunId {

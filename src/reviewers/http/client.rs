@@ -314,7 +314,7 @@ impl HttpChat {
             return Ok(response);
         }
         let host = &self.target.host;
-        Err(RequestError::Failed(match ending {
+        let failure = match ending {
             StreamEnd::Broken(failure) => failure,
             StreamEnd::Truncated => {
                 HttpFailure::new(ErrorClass::Network, format!("the connection to {host} ended within its answer"))
@@ -326,7 +326,8 @@ impl HttpChat {
                 ErrorClass::Malformed,
                 format!("{host} sent no answer of kind {:?}", self.endpoint.kind.word()),
             ),
-        }))
+        };
+        Err(RequestError::Failed(HttpFailure { has_begun: heard, ..failure }))
     }
 
     /// Omits the field that the server rejected from later requests. Returns `false` if the request did not contain
@@ -386,6 +387,9 @@ impl Chat for HttpChat {
                 Err(RequestError::Cancelled) => return Err(ChatError::cancelled()),
                 Err(RequestError::Failed(failure)) => failure,
             };
+            if failure.may_be_charged() {
+                watch.on_progress(ChatProgress::Lost);
+            }
             // The server charged nothing for a rejected request: the new request is not a retry.
             if self.omit_rejected_field(&failure, request) {
                 continue;

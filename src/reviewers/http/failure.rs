@@ -41,6 +41,8 @@ pub struct HttpFailure {
     pub objection: String,
     /// `true` if the server rejected the form of the request. A request with fewer fields may then succeed.
     pub rejected: bool,
+    /// `true` if the server had begun an answer of the expected format.
+    pub has_begun: bool,
 }
 
 impl HttpFailure {
@@ -53,7 +55,16 @@ impl HttpFailure {
             | ErrorClass::Timeout => Retry::After(None),
             _ => Retry::Never,
         };
-        Self { class, message: what.into(), retry, objection: String::new(), rejected: false }
+        Self { class, message: what.into(), retry, objection: String::new(), rejected: false, has_begun: false }
+    }
+
+    /// Returns `true` if the provider may charge for an answer that came to nothing. It charges for none that it refuses.
+    pub fn may_be_charged(&self) -> bool {
+        match self.class {
+            ErrorClass::Timeout => true,
+            ErrorClass::Network | ErrorClass::Malformed => self.has_begun,
+            _ => false,
+        }
     }
 
     /// Converts the failure into the error of the reviewer `name`, with the number of attempts and the next step for

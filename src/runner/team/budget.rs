@@ -72,6 +72,23 @@ pub(super) struct RequestSpending {
     pub tokens: u64,
 }
 
+/// Observer of a request that counts the answers that were lost: the provider may charge for each of them.
+struct LostAnswers<'a> {
+    watch: &'a mut dyn ChatObserver,
+    count: u32,
+}
+
+impl ChatObserver for LostAnswers<'_> {
+    fn on_progress(&mut self, progress: ChatProgress) {
+        self.count += u32::from(progress == ChatProgress::Lost);
+        self.watch.on_progress(progress);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.watch.is_cancelled()
+    }
+}
+
 /// Reservation of one request.
 struct RequestReservation {
     name: String,
@@ -149,6 +166,16 @@ pub(super) fn refused_error(budget: &TeamBudget, most: RequestSpending) -> ChatE
     let said = budget_stop(budget).map(|stop| stop.describe()).unwrap_or_default();
     let (cost, tokens) = (most.cost.unwrap_or(0.0), most.tokens);
     ChatError::new(ErrorClass::TeamBudget, format!("{said}; this request may take ${cost:.4} and {tokens} tokens"))
+}
+
+impl RequestSpending {
+    /// Returns the spending of so many requests.
+    fn times(self, count: u32) -> Self {
+        Self {
+            cost: self.cost.map(|cost| cost * f64::from(count)),
+            tokens: self.tokens.saturating_mul(u64::from(count)),
+        }
+    }
 }
 
 impl AgentLimits {
@@ -315,22 +342,27 @@ impl BudgetedChat {
 impl Chat for BudgetedChat {
     fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
         let reserved = self.reserve(request, watch)?;
-        let answer = self.inner.respond(request, watch);
-        let Some(RequestReservation { name, most }) = reserved else { return answer };
+        let Some(RequestReservation { name, most }) = reserved else { return self.inner.respond(request, watch) };
+        let mut watch = LostAnswers { watch, count: 0 };
+        let answer = self.inner.respond(request, &mut watch);
+        // All that was reserved counts as spent for each answer for which nobody knows what it cost.
+        let lost = most.times(match &answer {
+            Err(error) if error.cancelled => watch.count + 1,
+            // An agent does not say how often it has asked.
+            Err(error) if error.class == ErrorClass::Timeout => watch.count.max(1),
+            Ok(_) | Err(_) => watch.count,
+        });
+        let lost_cost = lost.cost.unwrap_or(0.0);
         match &answer {
             Ok(response) => {
                 let mut counted = response.clone();
                 fill_missing_usage(request, &mut counted, self.requests.facts.encoding);
                 let RequestSpending { cost, tokens } = self.requests.price(&counted.usage);
                 let cost = cost.unwrap_or(0.0);
-                self.requests.settle(&name, cost, tokens);
+                self.requests.settle(&name, cost + lost_cost, tokens.saturating_add(lost.tokens));
                 self.lower_agent_limits(cost, tokens);
             }
-            // The provider may charge for what it has begun: all that was reserved counts as spent.
-            Err(error) if error.cancelled || error.class == ErrorClass::Timeout => {
-                self.requests.settle(&name, most.cost.unwrap_or(0.0), most.tokens);
-            }
-            Err(_) => self.requests.settle(&name, 0.0, 0),
+            Err(_) => self.requests.settle(&name, lost_cost, lost.tokens),
         }
         answer
     }

@@ -2,18 +2,17 @@
 //!
 //! - A machine claims before it pays, then receives what others have sent, and pays only if no equivalent result is among it. A
 //!   result is sent before its claim ends. So whoever gets a claim has seen all results.
-//! - A claim is a lease that a thread renews. A connection that is lost for less than the lease loses nothing.
-//! - Whoever cannot ask the database reviews without a claim, and says so.
+//! - A claim is a lease that a thread renews ([`super::held_claim`]). A connection that is lost for less than the lease loses
+//!   nothing.
+//! - Whoever cannot ask the database reviews without a claim, says so, and asks again before each request.
 
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::held_claim::HeldClaim;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::{MachineName, RunId, RunRecord, RunStatus, ShareMode, content_hash};
-use crate::policy::{self, ReviewExtent};
+use crate::policy;
 use crate::runner::launcher::start_workers::WORKER_LOG;
 use crate::runner::{RunnerError, Services, known_runs, process};
 use crate::team::TeamError;
@@ -21,10 +20,6 @@ use crate::team::postgres::{
     CLAIM_SECONDS, ClaimHolder, Database, DatabaseAddress, DatabaseError, Listener, is_database,
 };
 
-/// Interval between two renewals of a claim.
-const RENEWAL_INTERVAL: Duration = Duration::from_secs(CLAIM_SECONDS as u64 / 3);
-/// Interval between two attempts to renew a claim after one has failed.
-const RENEWAL_RETRY: Duration = Duration::from_secs(3);
 /// Maximum wait for another process that exchanges records.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(15);
 /// Time for which a result that cannot be sent is tried again, while others wait for it.
@@ -50,7 +45,10 @@ pub(in crate::runner) struct ReviewClaim {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::runner) enum ClaimAttempt {
     /// The run has the claim.
-    Taken,
+    Taken {
+        /// True if no other run has had it since this one took it first.
+        is_renewal: bool,
+    },
     /// Another machine reviews the same.
     Elsewhere(ClaimHolder),
 }
@@ -70,7 +68,7 @@ impl ReviewClaim {
     pub(in crate::runner) fn take(&self, database: &Database) -> Result<ClaimAttempt, DatabaseError> {
         let holder = database.claim_review(&self.project, &self.review, &self.holder, &self.machine, CLAIM_SECONDS)?;
         Ok(match holder.run == self.holder.as_str() {
-            true => ClaimAttempt::Taken,
+            true => ClaimAttempt::Taken { is_renewal: holder.is_renewal },
             false => ClaimAttempt::Elsewhere(holder),
         })
     }
@@ -85,74 +83,9 @@ impl ReviewClaim {
         holder.machine == self.machine.as_str()
     }
 
-    /// Starts a thread that renews the claim until it is dropped.
-    pub(in crate::runner) fn keep(self) -> HeldClaim {
-        let state = Arc::new(RenewalState { is_lost: AtomicBool::new(false), renewed: Mutex::new(Instant::now()) });
-        let (stop, stopped) = channel::<()>();
-        let own = self.clone();
-        let (claim, seen) = (self.clone(), Arc::clone(&state));
-        let renewing = std::thread::Builder::new().name("team-claim".to_owned()).spawn(move || {
-            let mut database = None;
-            let mut pause = RENEWAL_INTERVAL;
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
-                let renewed = match &database {
-                    Some(connected) => claim.take(connected),
-                    None => claim.connect().and_then(|connected| claim.take(database.insert(connected))),
-                };
-                pause = match renewed {
-                    Ok(ClaimAttempt::Taken) => {
-                        *seen.renewed.lock().unwrap_or_else(|broken| broken.into_inner()) = Instant::now();
-                        RENEWAL_INTERVAL
-                    }
-                    Ok(ClaimAttempt::Elsewhere(_)) => {
-                        seen.is_lost.store(true, Ordering::Relaxed);
-                        return;
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "a claim is not renewed");
-                        database = None;
-                        RENEWAL_RETRY
-                    }
-                };
-            }
-        });
-        let renewing = renewing.inspect_err(|error| tracing::warn!(%error, "a claim is not renewed")).ok();
-        HeldClaim { claim: own, state, stop, renewing }
-    }
-}
-
-/// Claim that a thread renews until it is dropped. It does not end then, but after its time.
-pub(in crate::runner) struct HeldClaim {
-    claim: ReviewClaim,
-    state: Arc<RenewalState>,
-    /// Ends the thread when it is dropped.
-    stop: Sender<()>,
-    renewing: Option<std::thread::JoinHandle<()>>,
-}
-
-struct RenewalState {
-    is_lost: AtomicBool,
-    renewed: Mutex<Instant>,
-}
-
-impl HeldClaim {
-    /// Ends the claim at once. The members of a panel leave it to the panel.
-    pub(in crate::runner) fn release(self) {
-        let Self { claim, stop, renewing, .. } = self;
-        drop(stop);
-        // The thread must not take the claim again.
-        if let Some(thread) = renewing {
-            let _ = thread.join();
-        }
-        if let Err(error) = claim.connect().and_then(|database| claim.release(&database, &claim.holder)) {
-            tracing::warn!(%error, "a claim ends after its time");
-        }
-    }
-
-    /// Returns true if another machine may have the claim by now: it was lost, or not renewed in time.
-    pub(in crate::runner) fn is_in_doubt(&self) -> bool {
-        let renewed = *self.state.renewed.lock().unwrap_or_else(|broken| broken.into_inner());
-        self.state.is_lost.load(Ordering::Relaxed) || renewed.elapsed() >= Duration::from_secs(CLAIM_SECONDS as u64)
+    /// Returns the run that holds the claim.
+    pub(super) fn holder(&self) -> &RunId {
+        &self.holder
     }
 }
 
@@ -161,9 +94,7 @@ impl TeamSync<'_> {
     /// could not use the result.
     pub(in crate::runner) fn review_claim(&self, record: &RunRecord) -> Result<Option<ReviewClaim>, SyncError> {
         let Ok(team) = self.membership() else { return Ok(None) };
-        let settings = &self.services.settings.team;
-        let is_alone = record.full || record.follow_up_of.is_some() || settings.share == ShareMode::Decisions;
-        if !is_database(&team.place) || is_alone {
+        if !self.may_take_results(record) || self.services.settings.team.share == ShareMode::Decisions {
             return Ok(None);
         }
         // A panel is reviewed as a whole.
@@ -194,9 +125,18 @@ impl TeamSync<'_> {
         }))
     }
 
-    /// Returns a run of another machine that answers a run of this one.
+    /// Returns true if a run may be answered by what others send to a database: it was not forced, and reviews no fix.
+    pub(in crate::runner) fn may_take_results(&self, record: &RunRecord) -> bool {
+        self.is_live() && !record.full && record.follow_up_of.is_none()
+    }
+
+    /// Returns a run of another machine that answers a run of this one; for a member of a panel, one that answers the panel.
     pub(in crate::runner) fn find_answer(&self, record: &RunRecord) -> Result<Option<RunId>, RunnerError> {
-        let subject = record.links.member_of.as_ref().unwrap_or(&record.run_id);
+        self.find_answer_to(record.links.member_of.as_ref().unwrap_or(&record.run_id))
+    }
+
+    /// Returns a run of another machine that has reviewed the same as this run, by itself.
+    pub(in crate::runner) fn find_answer_to(&self, subject: &RunId) -> Result<Option<RunId>, RunnerError> {
         let view = self.services.store.view()?;
         let rows = || known_runs::run_rows(&view);
         let Some(own) = rows().find(|row| row.id == subject.as_str()) else { return Ok(None) };
@@ -210,8 +150,8 @@ impl TeamSync<'_> {
             if record.is_of_forgotten(&forgotten) {
                 continue;
             }
-            // A row does not say whether the result can still be read.
-            if self.services.compute_extent(&record)? == ReviewExtent::Whole {
+            // A row does not say what is left to review, nor whether the result can still be read.
+            if self.services.compute_extent(&record)?.leaves_nothing() {
                 return Ok(Some(record.run_id));
             }
         }
@@ -241,12 +181,13 @@ impl TeamSync<'_> {
             return;
         }
         let give_up = Instant::now() + MAX_PUBLISH_TIME;
+        let is_awaited = claim.as_ref().is_some_and(HeldClaim::was_taken);
         while let Err(error) = self.sync_when_free() {
             tracing::warn!(%run, error = %error.describe(), "a review is not sent to the team");
             if error.is_permanent() {
                 break;
             }
-            if claim.is_none() || Instant::now() >= give_up {
+            if !is_awaited || Instant::now() >= give_up {
                 return;
             }
             std::thread::sleep(PUBLISH_PAUSE);
@@ -264,8 +205,13 @@ impl TeamSync<'_> {
                 return Ok(());
             }
             self.sync_when_free()?;
-            let record = self.services.store.run(run)?.filter(|record| record.status.is_terminal());
-            if let Some(claim) = record.map(|record| self.review_claim(&record)).transpose()?.flatten() {
+            let record = self.services.store.run(run)?;
+            let Some(claim) = record.map(|record| self.review_claim(&record)).transpose()?.flatten() else {
+                return Ok(());
+            };
+            // The run of a panel goes on after its members, and holds the claim for all of them.
+            let holder = self.services.store.run(&claim.holder)?;
+            if holder.is_some_and(|holder| holder.status.is_terminal()) {
                 claim
                     .connect()
                     .and_then(|database| claim.release(&database, &claim.holder))

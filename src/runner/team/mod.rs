@@ -17,6 +17,7 @@ mod fetch_new;
 mod follow;
 mod forget;
 mod held_back;
+pub(in crate::runner) mod held_claim;
 mod log_owner;
 mod merge_log;
 mod own_records;

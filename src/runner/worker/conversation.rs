@@ -263,30 +263,12 @@ impl RunWorker<'_> {
     ) -> Result<Option<ConversationEvent>, RunnerError> {
         // A worker that died may have left a reservation.
         self.release_reserved_cost()?;
-        let run = self.record.run_id.clone();
-        if self.services.control().is_paused(&run)? {
-            self.buffer.push(RunEvent::Paused);
-            self.flush()?;
-            talk.pulse.set_state(self.now(), HeartbeatState::Paused);
-            // Nobody waits for a run that a person has paused.
-            let had_claim = self.release_claim();
-            while self.cancel_watch.check().is_none() && self.services.control().is_paused(&run)? {
-                std::thread::sleep(PAUSE_POLL_INTERVAL);
-            }
-            self.buffer.push(RunEvent::Resumed);
-            if had_claim
-                && self.cancel_watch.check().is_none()
-                && let Some(reason) = self.claim_review(Some(&mut talk.pulse))?
-            {
-                return Ok(Some(ConversationEvent::CancelAsked(reason)));
-            }
-        }
-        if let Some(reason) = self.renew_claim(&mut talk.pulse)? {
+        if let Some(reason) = self.wait_until_allowed(&mut talk.pulse)? {
             return Ok(Some(ConversationEvent::CancelAsked(reason)));
         }
         // The commit may have been rewritten since the last request, without any other process that noticed.
         let needless = self.services.launcher().settle_needless_or_log();
-        let is_needless = needless.iter().any(|settled| settled.run == run);
+        let is_needless = needless.iter().any(|settled| settled.run == self.record.run_id);
         let reason = if is_needless { self.cancel_watch.check_now() } else { self.cancel_watch.check() };
         if let Some(reason) = reason {
             return Ok(Some(ConversationEvent::CancelAsked(reason)));
@@ -495,6 +477,7 @@ impl ChatObserver for AnswerProgress<'_> {
                 self.pulse.add_received_bytes(now, bytes);
             }
             ChatProgress::Text(text) => self.pulse.append_text(now, &text),
+            ChatProgress::Lost => {}
             ChatProgress::Waiting { reason, wait_ms } => {
                 let until = now.checked_add(Duration::from_millis(wait_ms)).unwrap_or(now);
                 self.pulse.set_state(now, HeartbeatState::BackingOff { reason: reason.clone(), until });

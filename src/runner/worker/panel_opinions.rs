@@ -23,7 +23,6 @@ use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::RunnerError;
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
-use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::store::HeartbeatWriter;
 use crate::tokens;
@@ -191,10 +190,8 @@ impl RunWorker<'_> {
         outcome: &mut ReviewOutcome,
         (requests, pulse): (&mut OpinionRequests, &mut HeartbeatWriter),
     ) -> Result<OpinionAnswer, RunnerError> {
-        while self.cancel_watch.check_now().is_none() && self.services.control().is_paused(&self.record.run_id)? {
-            std::thread::sleep(PAUSE_POLL_INTERVAL);
-        }
-        if let Some(reason) = self.cancel_watch.check_now() {
+        let answered = self.wait_until_allowed(pulse)?;
+        if let Some(reason) = answered.or_else(|| self.cancel_watch.check_now()) {
             (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
             return Ok(OpinionAnswer::Cancelled);
         }

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::review::{JournalState, ReviewOutcome, RunCost};
 use crate::runner::conclude::{self, elapsed_ms};
-use crate::runner::team::claims::HeldClaim;
+use crate::runner::team::held_claim::HeldClaim;
 use crate::runner::worker::standing_code::StandingCode;
 use crate::runner::worker::visible_findings::VisibleFindings;
 use crate::runner::worker::{CancelWatch, rewritten_code};

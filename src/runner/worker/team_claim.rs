@@ -7,8 +7,10 @@ use crate::domain::{CancelReason, Panel, RunEvent, RunId};
 use crate::runner::RunnerError;
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
-use crate::runner::team::claims::{ClaimAttempt, HeldClaim, ReviewClaim};
+use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
+use crate::runner::team::held_claim::{ClaimStanding, HeldClaim};
 use crate::runner::worker::RunWorker;
+use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
 use crate::store::{HeartbeatState, HeartbeatWriter};
 use crate::team::TeamError;
 use crate::team::postgres::{CLAIM_SECONDS, ClaimHolder, Database, DatabaseError, Listener};
@@ -18,26 +20,40 @@ const MAX_CLAIM_PAUSE: Duration = Duration::from_secs(10);
 /// Time after which a worker that waits for another machine goes on alone, because the database cannot be reached: then the
 /// claim of the other machine has ended, too.
 const MAX_LOST_CONNECTION: Duration = Duration::from_secs(CLAIM_SECONDS as u64);
+/// Time for which a worker that has its claim tries again to receive what others have sent, when the connection is lost in between.
+const MAX_FETCH_TIME: Duration = Duration::from_secs(10);
 /// Pause before the next attempt to reach the database.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Memory of a wait for another machine.
+/// Memory of the attempts to get a claim.
 #[derive(Default)]
 struct ClaimWait {
     /// Last time at which the database said that another machine has the claim; `None` before the first time.
     seen: Option<Instant>,
+    /// Time at which the run got the claim; `None` if it did not.
+    taken: Option<Instant>,
+}
+
+impl ClaimWait {
+    /// Returns true if the database may still come back before the run goes on without it. The connection that was lost for a moment
+    /// is no reason to pay for what another machine reviews or has sent.
+    fn is_worth_trying(&self) -> bool {
+        self.seen.is_some_and(|seen| seen.elapsed() < MAX_LOST_CONNECTION)
+            || self.taken.is_some_and(|taken| taken.elapsed() < MAX_FETCH_TIME)
+    }
 }
 
 impl RunWorker<'_> {
     /// Claims the review in the team's database. While another machine has the claim, waits for its result. Returns the reason
-    /// to end the run, if there is one: that result, or a cancellation.
+    /// to end the run, if there is one: that result, or a cancellation. If the database cannot be asked, the run goes on, and a
+    /// later request may get the claim.
     pub(super) fn claim_review(
         &mut self,
         mut pulse: Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, RunnerError> {
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
-            Ok(None) => return Ok(None),
+            Ok(None) => return self.take_sent_answer(),
             Err(error) => {
                 self.note_without_claim(&error.to_string())?;
                 return Ok(None);
@@ -50,10 +66,9 @@ impl RunWorker<'_> {
                 Ok(ended) => return ended,
                 Err(error) => error,
             };
-            // Another machine reviews the same: a connection that was lost for a moment is no reason to pay for it.
-            let has_waited = wait.seen.is_some_and(|seen| seen.elapsed() >= MAX_LOST_CONNECTION);
-            if wait.seen.is_none() || has_waited {
+            if !wait.is_worth_trying() {
                 self.note_without_claim(&error.to_string())?;
+                self.claim = Some(claim.keep_trying().mark_told());
                 return Ok(None);
             }
             if let Some(reason) = sleep_unless_cancelled(RECONNECT_PAUSE, || self.cancel_watch.check()) {
@@ -62,21 +77,84 @@ impl RunWorker<'_> {
         }
     }
 
+    /// Takes the result that another machine has sent. A run whose own result stays here claims nothing, because others would wait
+    /// for nothing. Returns the reason to end the run, if there is one.
+    fn take_sent_answer(&mut self) -> Result<Option<CancelReason>, RunnerError> {
+        let team = self.services.team();
+        if !team.may_take_results(&self.record) {
+            return Ok(None);
+        }
+        if let Err(error) = team.sync_when_free() {
+            self.note_without_claim(&error.to_string())?;
+        }
+        let Some(answer) = self.find_sent_answer()? else { return Ok(None) };
+        self.take_answer(&answer)?;
+        Ok(Some(CancelReason::Duplicate))
+    }
+
+    /// Returns a run of another machine that answers this one, or its panel.
+    fn find_sent_answer(&self) -> Result<Option<RunId>, RunnerError> {
+        let team = self.services.team();
+        match team.find_answer(&self.record)? {
+            // The reviewer may have reviewed alone elsewhere.
+            None if self.record.links.member_of.is_some() => team.find_answer_to(&self.record.run_id),
+            answer => Ok(answer),
+        }
+    }
+
     /// Ends the claim, unless it is that of a panel. Returns true if there was one.
     pub(super) fn release_claim(&mut self) -> bool {
         match self.claim.take() {
-            Some(held) if self.record.links.member_of.is_none() => held.release(),
-            Some(_) => {}
+            Some(held) => self.end_claim(held),
             None => return false,
         }
         true
     }
 
-    /// Claims again if another machine may have the claim by now. As [`RunWorker::claim_review`].
+    /// Asks whether the run still has its claim. If another machine may have had it meanwhile, does as
+    /// [`RunWorker::claim_review`].
     pub(super) fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
-        match self.claim.as_ref().is_some_and(|held| held.is_in_doubt()) {
-            true => self.claim_review(Some(pulse)),
-            false => Ok(None),
+        let Some(held) = &mut self.claim else { return Ok(None) };
+        match held.check() {
+            ClaimStanding::Held => Ok(None),
+            ClaimStanding::InDoubt => self.claim_review(Some(pulse)),
+            ClaimStanding::Unknown => {
+                if held.begin_telling() {
+                    self.note_without_claim("the claim may have ended, and the database cannot be asked")?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits while the run is paused, and then makes sure that no other machine has reviewed the same meanwhile. Returns the reason
+    /// to end the run, if there is one.
+    pub(super) fn wait_until_allowed(
+        &mut self,
+        pulse: &mut HeartbeatWriter,
+    ) -> Result<Option<CancelReason>, RunnerError> {
+        let run = self.record.run_id.clone();
+        if self.services.control().is_paused(&run)? {
+            self.buffer.push(RunEvent::Paused);
+            self.flush()?;
+            pulse.set_state(self.now(), HeartbeatState::Paused);
+            // Nobody waits for a run that a person has paused.
+            let had_claim = self.release_claim();
+            while self.cancel_watch.check().is_none() && self.services.control().is_paused(&run)? {
+                std::thread::sleep(PAUSE_POLL_INTERVAL);
+            }
+            self.buffer.push(RunEvent::Resumed);
+            if had_claim && self.cancel_watch.check().is_none() {
+                return self.claim_review(Some(pulse));
+            }
+        }
+        self.renew_claim(pulse)
+    }
+
+    /// Ends a claim that this run does not need. A member of a panel leaves it to the panel, for which others may go on.
+    fn end_claim(&self, held: HeldClaim) {
+        if self.record.links.member_of.is_none() {
+            held.release();
         }
     }
 
@@ -91,7 +169,10 @@ impl RunWorker<'_> {
         let mut listener: Option<Listener> = None;
         loop {
             let holder = match claim.take(&database)? {
-                ClaimAttempt::Taken => return self.use_claim(claim, &database),
+                ClaimAttempt::Taken { .. } => {
+                    wait.taken.get_or_insert_with(Instant::now);
+                    return self.use_claim(claim, &database);
+                }
                 ClaimAttempt::Elsewhere(holder) => holder,
             };
             if claim.is_of_this_machine(&holder)
@@ -153,14 +234,19 @@ impl RunWorker<'_> {
                 // Another process is receiving: what it brings may be the result.
                 Err(SyncError::Busy) => {
                     if let Some(reason) = sleep_unless_cancelled(CANCEL_INTERVAL, || self.cancel_watch.check()) {
-                        held.release();
+                        self.end_claim(held);
                         return Ok(Ok(Some(reason)));
                     }
                 }
-                Err(SyncError::Team(TeamError::Database(error))) => return Err(error),
+                Err(SyncError::Team(TeamError::Database(error))) if error.is_lost_connection() => return Err(error),
                 Err(error) => {
                     if let Err(error) = self.note_without_claim(&error.to_string()) {
                         return Ok(Err(error));
+                    }
+                    // Whoever waited for a result that cannot be sent would wait for nothing.
+                    if error.is_permanent() {
+                        self.end_claim(held);
+                        return Ok(Ok(None));
                     }
                     break;
                 }
@@ -175,7 +261,7 @@ impl RunWorker<'_> {
         database: &Database,
         held: HeldClaim,
     ) -> Result<Option<CancelReason>, RunnerError> {
-        let Some(answer) = self.services.team().find_answer(&self.record)? else {
+        let Some(answer) = self.find_sent_answer()? else {
             self.claim = Some(held);
             return Ok(None);
         };
@@ -225,10 +311,11 @@ impl RunWorker<'_> {
                 run.links.reused_from = Some(answer.clone());
                 run.links.superseded_by = Some(answer.clone());
             })?;
-            // The panel of a member adopts the result.
-            let adopted = match own.links.member_of {
-                Some(_) => None,
-                None => Some(locked.annotate_run(answer, |run| {
+            // What answers a panel is adopted by its own run.
+            let is_own_answer = reviewed.as_ref().is_some_and(|run| run.reviewed_by.name == own.reviewed_by.name);
+            let adopted = match is_own_answer {
+                false => None,
+                true => Some(locked.annotate_run(answer, |run| {
                     run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
                     run.subject.triage_bytes = own.subject.triage_bytes;
                     if run.team.is_some() && run.subject.worktree.is_empty() {
@@ -247,7 +334,8 @@ impl RunWorker<'_> {
             Ok((ended, adopted))
         })?;
         self.record = ended;
-        if let Some(adopted) = &adopted {
+        // The findings of a member are settled with the list of its panel.
+        if let Some(adopted) = adopted.as_ref().filter(|_| own.links.member_of.is_none()) {
             services.findings().settle_adopted_result(&own, adopted);
         }
         self.buffer.push(RunEvent::Note { text: note });

@@ -18,7 +18,15 @@ pub struct ClaimHolder {
     pub machine: String,
     /// Seconds until the claim ends.
     pub seconds_left: f64,
+    /// True if the run that asked had the claim before, even if its time was over: no other run has had it since.
+    pub is_renewal: bool,
 }
+
+/// Claims a review, and tells whether the run had the claim when the statement began.
+const CLAIM_REVIEW: &str = "\
+    SELECT run, machine, seconds_left,
+        EXISTS (SELECT FROM revdeck.claims known WHERE known.project = $1 AND known.review = $2 AND known.run = $3)
+    FROM revdeck.claim_review($1, $2, $3, $4, $5)";
 
 impl Database {
     /// Claims a review for a run, or renews the run's claim. Returns who has the claim now: the run itself if it got it.
@@ -35,7 +43,7 @@ impl Database {
     ) -> Result<ClaimHolder, DatabaseError> {
         let row = self.query_one(
             "claiming a review",
-            "SELECT run, machine, seconds_left FROM revdeck.claim_review($1, $2, $3, $4, $5)",
+            CLAIM_REVIEW,
             &[
                 (&project, Type::TEXT),
                 (&review, Type::TEXT),
@@ -44,7 +52,7 @@ impl Database {
                 (&seconds, Type::INT4),
             ],
         )?;
-        Ok(ClaimHolder { run: row.get(0), machine: row.get(1), seconds_left: row.get(2) })
+        Ok(ClaimHolder { run: row.get(0), machine: row.get(1), seconds_left: row.get(2), is_renewal: row.get(3) })
     }
 
     /// Ends the claims of a run.

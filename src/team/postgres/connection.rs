@@ -112,6 +112,22 @@ pub enum DatabaseError {
     },
 }
 
+impl DatabaseError {
+    /// Returns true if the connection could not be made or has ended, so that another attempt may succeed.
+    pub fn is_lost_connection(&self) -> bool {
+        match self {
+            // The server refuses the login, or ends connections when it goes down (classes 08 and 57 of its codes).
+            Self::Connect { is_login, .. } => !is_login,
+            Self::Query { code, .. } => code.is_empty() || code.starts_with("08") || code.starts_with("57P"),
+            Self::Address { .. }
+            | Self::NotPrepared { .. }
+            | Self::Outdated { .. }
+            | Self::TooNew { .. }
+            | Self::Denied { .. } => false,
+        }
+    }
+}
+
 /// Connection as the client's crate drives it.
 pub(super) type ServerConnection = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 

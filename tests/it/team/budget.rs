@@ -7,7 +7,7 @@ use super::postgres_server::{OWNER, database};
 use super::{CHANGE, sync};
 use crate::embeddings::{self, fill_shop};
 use crate::env::{DONE, INCOMPLETE, out, run};
-use crate::llm::server::Model;
+use crate::llm::server::{Model, Turn};
 use crate::runner::place::wait_for;
 
 #[test]
@@ -62,6 +62,29 @@ fn a_request_without_a_price_is_not_sent_under_a_limit_in_dollars() {
     run(&ada, &["team", "budget", "--day-tokens", "9000000"], DONE);
     end_of(start_review(&ada));
     assert_eq!(model.asked(), 1);
+}
+
+#[test]
+fn an_answer_that_broke_off_counts_as_reserved() {
+    let Some(database) = database() else { return };
+    // The first answer of each review ends before it has said anything; the model may charge for it.
+    let broken = || Turn::Break { text: String::new() };
+    let model = Model::start(vec![broken(), broken(), report()]);
+    let ada = member_with_model(&database, "Ada", &model);
+    let spent = || ada.json(&["team", "budget", "--format", "json"], DONE)["cost"].as_f64().expect("a cost");
+    let review = ["review", "--commit", "HEAD", "--wait", "--force", "--format", "json"];
+    ada.revdeck(&review);
+    let reserved = spent();
+    assert_eq!(model.asked(), 1);
+    assert!(reserved > 0.0, "an answer that may be charged counts for nothing");
+    // The second one is sent again, and what both cost counts.
+    let settings = ada.home().join("config.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, text.replace("attempts = 1", "attempts = 2")).expect("settings");
+    ada.json(&review, DONE);
+    assert_eq!(model.asked(), 3);
+    assert!(spent() > 2.0 * reserved, "{} of two times {reserved} counts", spent());
+    assert_eq!(database.sql("SELECT count(*) FROM revdeck.spending WHERE NOT is_final"), "0");
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use std::process::Child;
 
-use revdeck::domain::RunEvent;
+use revdeck::domain::{RunEvent, RunId};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::machines::{end_of, member_with_model, newest_run, report, start_review, two_turns, wait_for_note};
 use super::postgres_server::{TestDatabase, database};
 use super::{CHANGE, review};
-use crate::env::{DONE, TestEnvironment, run};
+use crate::env::{DONE, TestEnvironment, out, run};
 use crate::llm::server::{Model, Turn};
 use crate::mcp::client::McpClient;
 use crate::runner::place::{gone, signal, wait_for};
@@ -49,15 +49,24 @@ impl HeldReview {
     /// Kills the worker of Ada's review.
     fn kill_worker(&self) {
         let run = newest_run(&self.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
-        let entries = self.ada.store().read_journal(&run).expect("a journal");
-        let started = entries.iter().find_map(|entry| match entry.event {
-            RunEvent::Started { worker, .. } => Some(worker),
-            _ => None,
-        });
-        let worker = started.expect("a worker");
+        let worker = find_worker(&self.ada, &run);
         signal(worker, Signal::KILL);
         wait_for("the worker's end", || gone(worker).then_some(()));
     }
+}
+
+/// Returns the process that has worked on a run first.
+fn find_worker(machine: &TestEnvironment, run: &RunId) -> u32 {
+    let entries = machine.store().read_journal(run).expect("a journal");
+    let started = entries.iter().find_map(|entry| match entry.event {
+        RunEvent::Started { worker, .. } => Some(worker),
+        _ => None,
+    });
+    started.expect("a worker")
+}
+
+fn count_claims(database: &TestDatabase) -> String {
+    database.sql("SELECT count(*) FROM revdeck.claims")
 }
 
 /// Ends the time of all claims, as if it had passed.
@@ -81,13 +90,51 @@ fn an_equivalent_review_elsewhere_is_adopted_and_not_paid_twice() {
     let ended = own.as_array().expect("runs").iter().find(|run| run["status"] == "cancelled").expect("its own run");
     assert_eq!((&ended["cancel_reason"], &ended["reused_from"]), (&json!("duplicate"), &first["run"]["run_id"]));
     assert_eq!(ended["tokens"]["input"].as_u64().unwrap_or(0), 0);
-    assert_eq!(held.database.sql("SELECT count(*) FROM revdeck.claims"), "0", "the claim has ended");
+    assert_eq!(count_claims(&held.database), "0", "the claim has ended");
     // Later requests reuse it like any other.
     assert_eq!(review(&held.bob)["decision"]["action"], "reuse");
     // And a machine that has received nothing yet, too: it claims, receives and takes the result.
     let cleo = member_with_model(&held.database, "Cleo", &held.model);
     let third = end_of(start_review(&cleo));
     assert_eq!((held.model.asked(), &third["run"]["run_id"]), (1, &first["run"]["run_id"]));
+}
+
+#[test]
+fn a_review_of_all_that_the_change_leaves_in_sight_answers_others() {
+    let Some(database) = database() else { return };
+    let model = Model::start(Vec::new());
+    let [ada, bob] = ["Ada", "Bob"].map(|person| {
+        let machine = member_with_model(&database, person, &model);
+        machine.write("c.py", CHANGE);
+        // No reviewer reads a new file of a vendored folder, here or elsewhere.
+        machine.write("third_party/lib.py", CHANGE);
+        machine.commit("Take a library");
+        machine
+    });
+    let review = |machine: &TestEnvironment| -> Value {
+        let printed = machine.revdeck(&["review", "--commit", "HEAD", "--wait", "--format", "json"]);
+        serde_json::from_str(&out(&printed)).expect("JSON")
+    };
+    let first = review(&ada);
+    let reused = review(&ada)["decision"].clone();
+    assert_eq!(reused["action"], "reuse", "{reused}");
+    assert!(reused["reason"].as_str().expect("a reason").contains("puts out of sight"), "{reused}");
+    let second = review(&bob);
+    assert_eq!((model.asked(), &second["run"]["run_id"]), (1, &first["run"]["run_id"]), "the review was paid twice");
+}
+
+#[test]
+fn a_machine_whose_reviews_stay_there_takes_those_of_others() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let [ada, bob] = ["Ada", "Bob"].map(|person| member_with_model(&database, person, &model));
+    let settings = bob.home().join("config.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("{text}[team]\nshare = \"decisions\"\n")).expect("settings");
+    let first = end_of(start_review(&ada));
+    // Bob has received nothing yet.
+    let second = end_of(start_review(&bob));
+    assert_eq!((model.asked(), &second["run"]["run_id"]), (1, &first["run"]["run_id"]), "the review was paid twice");
 }
 
 #[test]
@@ -142,7 +189,7 @@ fn a_result_that_a_killed_worker_has_not_sent_goes_out_with_the_next_request() {
     held.kill_worker();
     end_of(held.first);
     held.database.refuse_connections(false);
-    assert_eq!(held.database.sql("SELECT count(*) FROM revdeck.claims"), "1");
+    assert_eq!(count_claims(&held.database), "1");
     assert_eq!(review(&held.ada)["decision"]["action"], "reuse");
     let second = end_of(start_review(&held.bob));
     assert_eq!(
@@ -150,9 +197,114 @@ fn a_result_that_a_killed_worker_has_not_sent_goes_out_with_the_next_request() {
         (1, &json!("ada-1")),
         "the review was paid twice"
     );
-    wait_for("the end of the claim", || {
-        (held.database.sql("SELECT count(*) FROM revdeck.claims") == "0").then_some(())
-    });
+    wait_for("the end of the claim", || (count_claims(&held.database) == "0").then_some(()));
+}
+
+#[test]
+fn a_claim_that_another_machine_got_meanwhile_is_noticed_before_the_next_request() {
+    let Some(held) = HeldReview::start(vec![two_turns().remove(0), report()]) else { return };
+    // As if Ada's machine had been suspended while it waited for the answer.
+    expire_claims(&held.database);
+    let second = start_review(&held.bob);
+    wait_for("the request of Bob", || (held.model.asked() == 2).then_some(()));
+    held.model.let_go();
+    let (first, second) = (end_of(held.first), end_of(second));
+    assert_eq!(held.model.asked(), 2, "the rest of the review was paid twice");
+    assert_eq!((&first["run"]["run_id"], &second["run"]["team"]), (&second["run"]["run_id"], &Value::Null));
+}
+
+#[test]
+fn a_run_that_began_without_a_claim_takes_it_when_the_database_is_back() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![two_turns().remove(0), report()]);
+    let ada = member_with_model(&database, "Ada", &model);
+    let bob = member_with_model(&database, "Bob", &model);
+    database.refuse_connections(true);
+    model.hold_after(0);
+    let first = start_review(&ada);
+    wait_for("the request of Ada", || (model.asked() == 1).then_some(()));
+    wait_for_note(&ada, "the review goes on without asking the team");
+    database.refuse_connections(false);
+    wait_for("the claim of Ada", || (count_claims(&database) == "1").then_some(()));
+    let second = start_review(&bob);
+    wait_for_note(&bob, "waits for ada-1");
+    model.let_go();
+    let (first, second) = (end_of(first), end_of(second));
+    assert_eq!((model.asked(), &second["run"]["run_id"]), (2, &first["run"]["run_id"]), "the review was paid twice");
+}
+
+#[test]
+fn a_claim_holds_although_what_others_have_sent_cannot_be_received() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let ada = member_with_model(&database, "Ada", &model);
+    let bob = member_with_model(&database, "Bob", &model);
+    database.sql("ALTER FUNCTION revdeck.list_logs RENAME TO hidden");
+    model.hold_after(0);
+    let first = start_review(&ada);
+    wait_for("the request of Ada", || (model.asked() == 1).then_some(()));
+    database.sql("ALTER FUNCTION revdeck.hidden RENAME TO list_logs");
+    let second = start_review(&bob);
+    wait_for_note(&bob, "waits for ada-1");
+    model.let_go();
+    // Bob does not wait until its time is over.
+    let first = end_of(first);
+    wait_for("the end of the claim", || (count_claims(&database) == "0").then_some(()));
+    let second = end_of(second);
+    assert_eq!((model.asked(), &second["run"]["run_id"]), (1, &first["run"]["run_id"]), "the review was paid twice");
+}
+
+#[test]
+fn a_member_of_a_panel_takes_what_its_reviewer_has_reviewed_alone_elsewhere() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let [ada, bob] = ["Ada", "Bob"].map(|person| member_with_model(&database, person, &model));
+    let alone = end_of(start_review(&ada));
+    let review = ["review", "--commit", "HEAD", "--reviewer", "builtin,mine", "--wait", "--format", "json"];
+    let listed = bob.json(&review, DONE);
+    assert_eq!(model.asked(), 1, "the review was paid twice");
+    let panel: RunId = listed["run"]["run_id"].as_str().expect("an id").parse().expect("an id");
+    let record = bob.store().run(&panel).expect("readable").expect("a run");
+    let members = record.links.panel.expect("a panel").members;
+    let mine = &members.iter().find(|member| member.reviewer == "mine").expect("a member").run_id;
+    let member = bob.store().run(mine).expect("readable").expect("a run");
+    let answer = member.links.reused_from.as_ref().map(RunId::as_str);
+    assert_eq!(answer, alone["run"]["run_id"].as_str());
+    let by_mine = |finding: &Value| finding["voices"].to_string().contains("\"mine\"");
+    assert!(listed["findings"].as_array().expect("findings").iter().any(by_mine), "{listed}");
+}
+
+#[test]
+fn a_member_that_has_ended_leaves_the_claim_to_its_panel() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let ada = member_with_model(&database, "Ada", &model);
+    model.hold_after(0);
+    let started = out(&ada.revdeck(&["review", "--commit", "HEAD", "--reviewer", "builtin,mine"]));
+    let panel: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+    wait_for("the request of the member", || (model.asked() == 1).then_some(()));
+    let record = ada.store().run(&panel).expect("readable").expect("a run");
+    let members = record.links.panel.expect("a panel").members;
+    let builtin = &members.iter().find(|member| member.reviewer == "builtin").expect("a member").run_id;
+    let has_ended = || ada.store().run(builtin).expect("readable").is_some_and(|member| member.status.is_terminal());
+    wait_for("the result of the built-in member", || has_ended().then_some(()));
+    let worker = find_worker(&ada, builtin);
+    wait_for("the end of the built-in member", || gone(worker).then_some(()));
+    // A result that was not sent.
+    database.refuse_connections(true);
+    let other = ["review", "--commit", "HEAD~1", "--reviewer", "builtin", "--wait", "--format", "json"];
+    let other = ada.json(&other, DONE)["run"]["run_id"].as_str().expect("an id").parse().expect("an id");
+    let worker = find_worker(&ada, &other);
+    wait_for("the end of the other review", || gone(worker).then_some(()));
+    database.refuse_connections(false);
+    let to_send = || ada.store().team_status().expect("readable").expect("a team").to_send;
+    assert_eq!((to_send(), count_claims(&database).as_str()), (1, "1"));
+    // A worker that comes too late for the member sends it, and nothing else.
+    run(&ada, &["worker", builtin.as_str()], DONE);
+    assert_eq!((to_send(), count_claims(&database).as_str()), (0, "1"), "the claim of the panel has ended");
+    model.let_go();
+    wait_for("the end of the claim", || (count_claims(&database) == "0").then_some(()));
+    assert_eq!(model.asked(), 1);
 }
 
 #[test]
