@@ -220,7 +220,11 @@ impl TeamSync<'_> {
             }
             Err(error) => progress.failure = Some(error.describe()),
         }
-        store.write_team_progress(&progress)?;
+        match &done {
+            // The next exchange can do again what this one has received.
+            Ok(report) if report.sent.is_empty() => store.replace_team_progress(&progress)?,
+            _ => store.write_team_progress(&progress)?,
+        }
         done
     }
 
@@ -244,11 +248,13 @@ impl TeamSync<'_> {
             (own.triage_bytes, own.runs_bytes, own.patterns);
         progress.shares_reviews = filter.shares_reviews();
         progress.outgoing_rules = Some(own.outgoing_rules);
-        self.write_progress(progress, &mut written)?;
+        // Without a new record, the next exchange finds the same again if this one is killed.
         if own.records.is_empty() {
             let now = self.services.ambient.now();
             let next = TeamProgress { synced_at: Some(now), failure: None, ..progress.clone() };
             *prepared = Some(store.prepare_team_progress(next)?);
+        } else {
+            self.write_progress(progress, &mut written)?;
         }
         let (backend, LogList { logs, left_out, has_budget }) = opening.finish(&team.log)?;
         progress.has_budget = has_budget;
@@ -272,7 +278,10 @@ impl TeamSync<'_> {
         let mut report =
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
-        self.write_progress(progress, &mut written)?;
+        // A send can take long. Without one, the end of the exchange is near.
+        if store.has_unsent_team_lines(progress) {
+            self.write_progress(progress, &mut written)?;
+        }
         let sent = self.send(&*backend, team, logs, &filter, progress, &mut report);
         backend.tidy_up();
         sent?;
