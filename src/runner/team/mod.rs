@@ -31,6 +31,7 @@ mod vector_budget;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::Stdio;
+use std::sync::Arc;
 
 pub use self::follow::FollowerProcess;
 use self::held_back::{OutgoingLines, note_held_back};
@@ -43,6 +44,7 @@ use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{PreparedProgress, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::team::postgres::Database;
 use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
 
 /// Log of exchanges that a user interface has started.
@@ -199,12 +201,17 @@ impl TeamSync<'_> {
     /// If the machine takes no part in a team, the place cannot be used, or the store cannot be read or written. What was
     /// done until then is kept, and the next exchange goes on from there.
     pub fn sync(&self) -> Result<SyncReport, SyncError> {
+        self.sync_over(None)
+    }
+
+    /// Does the same as [`TeamSync::sync`], over a connection to the team's database if there is one.
+    pub(in crate::runner) fn sync_over(&self, connected: Option<&Arc<Database>>) -> Result<SyncReport, SyncError> {
         let team = self.membership()?;
         let store = &self.services.store;
         let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
         let mut progress = store.team_progress()?;
         let mut prepared = None;
-        let done = self.exchange(&team, &mut progress, &mut prepared);
+        let done = self.exchange(&team, connected, &mut progress, &mut prepared);
         let now = self.services.ambient.now();
         match &done {
             Ok(_) => {
@@ -232,11 +239,12 @@ impl TeamSync<'_> {
     fn exchange(
         &self,
         team: &TeamMembership,
+        connected: Option<&Arc<Database>>,
         progress: &mut TeamProgress,
         prepared: &mut Option<PreparedProgress>,
     ) -> Result<SyncReport, SyncError> {
         let store = &self.services.store;
-        let opening = self.open_place(team)?;
+        let opening = self.open_place(team, connected)?;
         let mut written = progress.clone();
         if progress.has_unsynced_results {
             self.restore_results(progress)?;

@@ -1,5 +1,6 @@
 //! Waits for an equivalent review on another machine of the team, and takes its result.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::domain::text::sanitize_line;
@@ -87,7 +88,7 @@ impl RunWorker<'_> {
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
     ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
-        let database = claim.connect()?;
+        let database = Arc::new(claim.connect()?);
         let mut listener: Option<Listener> = None;
         loop {
             let holder = match claim.take(&database)? {
@@ -144,11 +145,11 @@ impl RunWorker<'_> {
     fn use_claim(
         &mut self,
         claim: &ReviewClaim,
-        database: &Database,
+        database: &Arc<Database>,
     ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
         let held = claim.clone().keep();
         loop {
-            match self.services.team().sync() {
+            match self.services.team().sync_over(Some(database)) {
                 Ok(_) => break,
                 // Another process is receiving: what it brings may be the result.
                 Err(SyncError::Busy) => {

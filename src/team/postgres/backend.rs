@@ -1,5 +1,8 @@
 //! Keeps the logs of a team in a table. The version of a log is number and tag of its last segment.
 
+use std::sync::Arc;
+
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::address::DatabaseAddress;
@@ -16,9 +19,17 @@ const MAX_CALL_BYTES: usize = 2 * MAX_SEGMENT_BYTES;
 /// Maximum number of segments that one call reads.
 const MAX_CALL_SEGMENTS: i64 = 500;
 
+/// Lists the logs of a project. There is a row without a log, too, which says whether there is a budget.
+const LIST_LOGS: &str = "SELECT logs.log, logs.number, logs.tag, EXISTS (
+        SELECT FROM revdeck.budgets
+        WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
+    FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
+/// Step that fails when the logs cannot be listed.
+const LISTING: &str = "listing the logs";
+
 /// Logs of a team in a database.
 pub struct PostgresBackend {
-    database: Database,
+    database: Arc<Database>,
     /// Identity of the repository among those that share the database.
     project: String,
 }
@@ -29,25 +40,34 @@ impl PostgresBackend {
     /// # Errors
     /// Returns an error when the database cannot be reached or used.
     pub fn open(address: &DatabaseAddress, project: &str) -> Result<(Self, LogList), DatabaseError> {
-        let backend = Self { database: Database::connect(address)?, project: project.to_owned() };
+        let (database, rows) = Database::connect_and_query(address, LISTING, LIST_LOGS, &[(&project, Type::TEXT)])?;
+        Ok((Self { database: Arc::new(database), project: project.to_owned() }, read_log_list(&rows)))
+    }
+
+    /// Lists the logs of a project over a connection that is there already.
+    ///
+    /// # Errors
+    /// Returns an error when the database cannot be asked.
+    pub fn over(database: Arc<Database>, project: &str) -> Result<(Self, LogList), DatabaseError> {
+        let backend = Self { database, project: project.to_owned() };
         let list = backend.query_logs()?;
         Ok((backend, list))
     }
 
     fn query_logs(&self) -> Result<LogList, DatabaseError> {
-        // There is a row without a log, too, which says whether there is a budget.
-        let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
-                SELECT FROM revdeck.budgets
-                WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
-            FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
-        let rows = self.database.query("listing the logs", sql, &[(&self.project, Type::TEXT)])?;
-        let named = rows.iter().filter_map(|row| {
-            let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
-            Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
-        });
-        let has_budget = rows.first().is_some_and(|row| row.get(3));
-        Ok(LogList { logs: named.collect(), left_out: 0, has_budget })
+        let rows = self.database.query(LISTING, LIST_LOGS, &[(&self.project, Type::TEXT)])?;
+        Ok(read_log_list(&rows))
     }
+}
+
+/// Reads the rows of [`LIST_LOGS`].
+fn read_log_list(rows: &[Row]) -> LogList {
+    let named = rows.iter().filter_map(|row| {
+        let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
+        Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
+    });
+    let has_budget = rows.first().is_some_and(|row| row.get(3));
+    LogList { logs: named.collect(), left_out: 0, has_budget }
 }
 
 /// Returns number and tag of the segment that a version means; 0 for none or for the version of another place.
