@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::domain::text::sanitize_line;
-use crate::domain::{CancelReason, Panel, RunEvent, RunId};
+use crate::domain::{CancelReason, Panel, RunEvent, RunId, RunRecord};
 use crate::runner::RunnerError;
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
@@ -220,39 +220,40 @@ impl RunWorker<'_> {
         let by = machine.unwrap_or_else(|| "this machine".to_owned());
         let note = format!("{by} has reviewed exactly the same as {answer}");
         let (ended, adopted) = services.store.with_lock_as(|locked| -> Result<_, RunnerError> {
-            let ended = locked.update_run(&own.run_id, now, |run| {
+            let end = |run: &mut RunRecord| {
                 run.ending.cancel_reason = Some(CancelReason::Duplicate);
                 run.ending.cancel_note.clone_from(&note);
                 run.links.reused_from = Some(answer.clone());
                 run.links.superseded_by = Some(answer.clone());
-            })?;
-            // The panel of a member adopts the result.
-            let adopted = match own.links.member_of {
-                Some(_) => None,
-                None => Some(locked.annotate_run(answer, |run| {
-                    run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
-                    run.subject.triage_bytes = own.subject.triage_bytes;
-                    if run.team.is_some() && run.subject.worktree.is_empty() {
-                        run.subject.worktree.clone_from(&own.subject.worktree);
-                        run.subject.branch.clone_from(&own.subject.branch);
-                    }
-                    let saved = own.usage.prompt_estimate.max(run.usage.tokens.total());
-                    run.usage.saved_token_estimate = run.usage.saved_token_estimate.saturating_add(saved);
-                    run.reuse.count = run.reuse.count.saturating_add(1);
-                    run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(1);
-                    run.reuse.last_at = Some(now);
-                    run.reuse.last_reason = format!("{} was asked for the same here", own.run_id);
-                    run.reuse.last_head.clone_from(&own.subject.head_commit);
-                })?),
             };
-            Ok((ended, adopted))
+            // The panel of a member adopts the result.
+            if own.links.member_of.is_some() {
+                return Ok((locked.update_run(&own.run_id, now, end)?, None));
+            }
+            let (ended, adopted) = locked.update_and_annotate(&own.run_id, now, end, answer, |run| {
+                run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
+                run.subject.triage_bytes = own.subject.triage_bytes;
+                if run.team.is_some() && run.subject.worktree.is_empty() {
+                    run.subject.worktree.clone_from(&own.subject.worktree);
+                    run.subject.branch.clone_from(&own.subject.branch);
+                }
+                let saved = own.usage.prompt_estimate.max(run.usage.tokens.total());
+                run.usage.saved_token_estimate = run.usage.saved_token_estimate.saturating_add(saved);
+                run.reuse.count = run.reuse.count.saturating_add(1);
+                run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(1);
+                run.reuse.last_at = Some(now);
+                run.reuse.last_reason = format!("{} was asked for the same here", own.run_id);
+                run.reuse.last_head.clone_from(&own.subject.head_commit);
+            })?;
+            Ok((ended, Some(adopted)))
         })?;
         self.record = ended;
         if let Some(adopted) = &adopted {
             services.findings().settle_adopted_result(&own, adopted);
         }
+        // The end of the run, which is next, writes it: the record says the same already.
         self.buffer.push(RunEvent::Note { text: note });
-        self.flush()
+        Ok(())
     }
 
     /// Returns true if a run of this store has ended. Another store may have joined under the same name.
@@ -278,6 +279,21 @@ mod tests {
     use super::*;
     use crate::domain::{PanelMember, RequestDecision, RunStatus};
     use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_run_and_its_answer_are_marked_together_or_not_at_all() {
+        let fixture = RunnerFixture::new();
+        let own = fixture.record_working_run(|_| {});
+        let before = fixture.record(&own);
+        let mut worker = RunWorker::new(&fixture.services, before.clone()).expect("a journal");
+        let gone: RunId = "ar_01M8KHBWYCRT879842CJ19XG3H".parse().expect("an id");
+        assert!(worker.take_answer(&gone).is_err());
+        assert_eq!(fixture.record(&own), before);
+        let answer = fixture.record_working_run(|record| record.status = RunStatus::Completed);
+        worker.take_answer(&answer).expect("stored");
+        assert_eq!(fixture.record(&own).links.reused_from, Some(answer.clone()));
+        assert_eq!(fixture.record(&answer).reuse.adopted_count, 1);
+    }
 
     #[test]
     fn a_panel_takes_the_result_that_has_answered_its_members_without_a_database() {
