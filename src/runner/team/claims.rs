@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
@@ -59,6 +60,23 @@ impl ReviewClaim {
     /// Connects to the database for claims.
     pub(in crate::runner) fn connect(&self) -> Result<Database, DatabaseError> {
         Database::connect(&self.address)
+    }
+
+    /// Begins to connect to the database for claims, which takes about as long as a worker reads its change.
+    pub(in crate::runner) fn begin_to_connect(self) -> ClaimConnection {
+        let address = self.address.clone();
+        ClaimConnection { address, opening: std::thread::spawn(move || self.connect()) }
+    }
+
+    /// Returns the connection that was begun, if it is one to the database of this claim. Otherwise connects now.
+    pub(in crate::runner) fn finish_connecting(
+        &self,
+        begun: Option<ClaimConnection>,
+    ) -> Result<Database, DatabaseError> {
+        match begun.filter(|begun| begun.address == self.address) {
+            Some(begun) => begun.opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => self.connect(),
+        }
     }
 
     /// Begins to hear of claims that end.
@@ -121,13 +139,19 @@ impl ReviewClaim {
     }
 }
 
+/// Connection to the database of a claim that a thread makes.
+pub(in crate::runner) struct ClaimConnection {
+    address: DatabaseAddress,
+    opening: JoinHandle<Result<Database, DatabaseError>>,
+}
+
 /// Claim that a thread renews until it is dropped. It does not end then, but after its time.
 pub(in crate::runner) struct HeldClaim {
     claim: ReviewClaim,
     state: Arc<RenewalState>,
     /// Ends the thread when it is dropped.
     stop: Sender<()>,
-    renewing: Option<std::thread::JoinHandle<()>>,
+    renewing: Option<JoinHandle<()>>,
 }
 
 struct RenewalState {
@@ -310,5 +334,31 @@ impl TeamSync<'_> {
     /// Returns true if this machine takes part in a team that hears of news as they happen.
     pub fn is_live(&self) -> bool {
         self.membership().is_ok_and(|team| is_database(&team.place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_was_begun_is_not_made_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let claim = ReviewClaim {
+            address: DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address"),
+            project: "app".to_owned(),
+            machine: "ada-1".parse().expect("a name"),
+            review: String::new(),
+            holder: "ar_01M8KHBWYCRT879842CJ19XG3H".parse().expect("an id"),
+        };
+        let begun = claim.clone().begin_to_connect();
+        // The server hangs up, which is the answer of this connection.
+        drop(listener.accept().expect("a client"));
+        assert!(claim.finish_connecting(Some(begun)).is_err());
+        listener.set_nonblocking(true).expect("a mode");
+        assert!(listener.accept().is_err(), "there is another connection");
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::review::{JournalState, ReviewOutcome, RunCost};
 use crate::runner::conclude::{self, elapsed_ms};
-use crate::runner::team::claims::HeldClaim;
+use crate::runner::team::claims::{ClaimConnection, HeldClaim};
 use crate::runner::worker::standing_code::StandingCode;
 use crate::runner::worker::visible_findings::VisibleFindings;
 use crate::runner::worker::{CancelWatch, rewritten_code};
@@ -40,6 +40,8 @@ pub(in crate::runner) struct RunWorker<'a> {
     pub(super) price_known: Cell<Option<bool>>,
     /// Claim of the review in the team's database.
     pub(super) claim: Option<HeldClaim>,
+    /// Connection for that claim, until it is used.
+    pub(super) claim_connection: Option<ClaimConnection>,
 }
 
 /// Work for the next review that a run leaves to its worker.
@@ -72,6 +74,7 @@ impl<'a> RunWorker<'a> {
             steered: Vec::new(),
             price_known,
             claim: None,
+            claim_connection: None,
         })
     }
 
@@ -79,6 +82,7 @@ impl<'a> RunWorker<'a> {
     pub(super) fn execute(mut self) -> Result<WorkAfterRun, RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
+        self.begin_to_connect();
         let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
         self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
         self.flush()?;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, Panel, RunEvent, RunId, RunRecord};
-use crate::runner::RunnerError;
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
-use crate::runner::team::claims::{ClaimAttempt, HeldClaim, ReviewClaim};
+use crate::runner::team::claims::{ClaimAttempt, ClaimConnection, HeldClaim, ReviewClaim};
 use crate::runner::worker::RunWorker;
+use crate::runner::{BUILTIN_REVIEWER, RunnerError};
 use crate::store::{HeartbeatState, HeartbeatWriter};
 use crate::team::TeamError;
 use crate::team::postgres::{CLAIM_SECONDS, ClaimHolder, Database, DatabaseError, Listener};
@@ -30,12 +30,23 @@ struct ClaimWait {
 }
 
 impl RunWorker<'_> {
+    /// Begins to connect to the team's database, if the run will need a claim as far as its record says.
+    pub(super) fn begin_to_connect(&mut self) {
+        if self.record.reviewed_by.name == BUILTIN_REVIEWER {
+            return;
+        }
+        // What is wrong is told when the claim is taken.
+        let claim = self.services.team().review_claim(&self.record).ok().flatten();
+        self.claim_connection = claim.map(ReviewClaim::begin_to_connect);
+    }
+
     /// Claims the review in the team's database. While another machine has the claim, waits for its result. Returns the reason
     /// to end the run, if there is one: that result, or a cancellation.
     pub(super) fn claim_review(
         &mut self,
         mut pulse: Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, RunnerError> {
+        let mut begun = self.claim_connection.take();
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
             Ok(None) => return Ok(None),
@@ -47,7 +58,7 @@ impl RunWorker<'_> {
         self.claim = None;
         let mut wait = ClaimWait::default();
         loop {
-            let error = match self.wait_for_claim(&claim, &mut wait, &mut pulse) {
+            let error = match self.wait_for_claim(&claim, begun.take(), &mut wait, &mut pulse) {
                 Ok(ended) => return ended,
                 Err(error) => error,
             };
@@ -85,10 +96,11 @@ impl RunWorker<'_> {
     fn wait_for_claim(
         &mut self,
         claim: &ReviewClaim,
+        begun: Option<ClaimConnection>,
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
     ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
-        let database = Arc::new(claim.connect()?);
+        let database = Arc::new(claim.finish_connecting(begun)?);
         let mut listener: Option<Listener> = None;
         loop {
             let holder = match claim.take(&database)? {
