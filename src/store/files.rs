@@ -31,7 +31,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Does the same as [`make_folder`], but a power failure may take the folder away. Returns true if it was missing.
-fn create_missing_folder(path: &Path) -> Result<bool, StoreError> {
+pub(super) fn create_missing_folder(path: &Path) -> Result<bool, StoreError> {
     if path.is_dir() {
         return Ok(false);
     }

@@ -383,6 +383,10 @@ impl Store {
             Some(_) => Ok(()),
             None => {
                 files::make_folder(&self.root)?;
+                // The sync of the folder behind `repo.json` holds for them, too, so that the first review makes none.
+                for name in ["events", "outputs", "locks"] {
+                    files::create_missing_folder(&self.root.join(name))?;
+                }
                 let mut json = serde_json::to_vec_pretty(&self.info)
                     .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
                 json.push(b'\n');
