@@ -97,19 +97,23 @@ impl TeamBackend for PostgresBackend {
         take: &mut PageReceiver<'_>,
     ) -> Result<(), TeamError> {
         let (last, _) = read_version(Some(&log.version));
-        let mut number = match since {
-            Some(since) if self.has_version(log, since)? => read_version(Some(since)).0,
-            _ => 0,
+        // A log that has not the version any more, because the database was restored, is read from its start.
+        let (mut number, mut tag) = match read_version(since) {
+            (_, "") => (0, ""),
+            known => known,
         };
         // The sizes first: only what fits is brought here.
         let sql = "SELECT s.number, s.size, CASE WHEN s.size <= $5 AND s.sum <= $6 THEN s.content END FROM (
                 SELECT number, content, octet_length(content) AS size,
                     sum(octet_length(content)) OVER (ORDER BY number) AS sum
                 FROM revdeck.segments
-                WHERE project = $1 AND log = $2 AND number > $3 AND number <= $4
+                WHERE project = $1 AND log = $2 AND number <= $4 AND number > CASE
+                    WHEN $8 = '' OR EXISTS (
+                        SELECT FROM revdeck.segments WHERE project = $1 AND log = $2 AND number = $3 AND tag = $8
+                    ) THEN $3 ELSE 0 END
                 ORDER BY number LIMIT $7
             ) s ORDER BY s.number";
-        while number < last {
+        while number < last || !tag.is_empty() {
             let rows = self.database.query(
                 "reading a log",
                 sql,
@@ -121,8 +125,10 @@ impl TeamBackend for PostgresBackend {
                     (&(MAX_SEGMENT_BYTES as i32), Type::INT4),
                     (&(MAX_CALL_BYTES as i64), Type::INT8),
                     (&MAX_CALL_SEGMENTS, Type::INT8),
+                    (&tag, Type::TEXT),
                 ],
             )?;
+            tag = "";
             let mut page = Vec::new();
             for row in rows {
                 let (size, content) = (row.get::<_, i32>(1), row.get::<_, Option<&[u8]>>(2));
