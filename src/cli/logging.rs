@@ -16,7 +16,7 @@ pub fn start(paths: &Paths) -> Result<(), CliError> {
         CliError::usage(format!("REVDECK_LOG is {wanted:?}")).hint("allowed: error, warn, info, debug, trace")
     })?;
     let path = paths.logs.join(format!("revdeck-{}.log", std::process::id()));
-    let file = crate::store::files::open_append(&path)?;
+    let file = crate::store::files::open_log(&path)?;
     tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(Mutex::new(file)).init();
     tracing::info!(arguments = ?std::env::args_os().collect::<Vec<_>>(), "started");
     Ok(())

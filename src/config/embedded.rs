@@ -16,3 +16,5 @@ pub const KEYMAP_EMACS: &str = include_str!("../../assets/keymaps/emacs.toml");
 pub const KEYMAP_ARROWS: &str = include_str!("../../assets/keymaps/arrows.toml");
 /// `assets/models.toml`: the table of known models.
 pub const MODELS: &str = include_str!("../../assets/models.toml");
+/// [`MODELS`] as JSON, which is parsed faster.
+pub const MODELS_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/models.json"));

@@ -257,7 +257,7 @@ fn is_name_match(id: &str, name: &str) -> bool {
 impl Default for ModelCatalog {
     /// Returns the embedded table alone.
     fn default() -> Self {
-        let embedded = toml::from_str(embedded::MODELS)
+        let embedded = serde_json::from_str(embedded::MODELS_JSON)
             .unwrap_or_else(|error| unreachable!("a test reads the embedded models: {error}"));
         Self { embedded, users: ModelTable::default() }
     }

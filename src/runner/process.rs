@@ -106,7 +106,7 @@ pub(super) fn reap(mut child: Child) {
 /// Opens a log file for detached processes, which write only errors. Returns `None` if the file cannot be opened.
 /// Truncates a file that is too long.
 pub(super) fn open_log(paths: &Paths, name: &str) -> Option<File> {
-    let log = crate::store::files::open_append(&paths.logs.join(name)).ok()?;
+    let log = crate::store::files::open_log(&paths.logs.join(name)).ok()?;
     if log.metadata().is_ok_and(|seen| seen.len() > MAX_LOG_BYTES) {
         let _ = log.set_len(0);
     }

@@ -1,4 +1,4 @@
-//! Rules for secrets as data: `assets/secrets.toml`.
+//! Rules for secrets as data: `assets/secrets.toml`, which the build converts to JSON.
 //!
 //! A text is searched once for the keywords of all rules. Only around a keyword is the pattern of its rule tried, so that a
 //! rule costs nothing in a text without its keyword. Patterns are compiled when they are first needed.
@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use super::{SecretSpan, values};
 
-/// `assets/secrets.toml`.
-const RULES: &str = include_str!("../../assets/secrets.toml");
+/// `assets/secrets.toml` as JSON.
+const RULES: &str = include_str!(concat!(env!("OUT_DIR"), "/secrets.json"));
 /// Bytes before and behind a keyword in which its rule is tried. The largest distance of a pattern's parts is about 300.
 const WINDOW_BEFORE: usize = 420;
 const WINDOW_AFTER: usize = 700;
@@ -158,7 +158,8 @@ struct RuleSet {
 
 static RULE_SET: LazyLock<RuleSet> = LazyLock::new(|| {
     // The file is part of the program and a test reads it.
-    let file: RuleFile = toml::from_str(RULES).unwrap_or_else(|error| unreachable!("assets/secrets.toml: {error}"));
+    let file: RuleFile =
+        serde_json::from_str(RULES).unwrap_or_else(|error| unreachable!("assets/secrets.toml: {error}"));
     let mut keywords: Vec<String> = Vec::new();
     let mut rules_by_keyword: Vec<Vec<u16>> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -304,13 +305,22 @@ mod tests {
 
     #[test]
     fn every_rule_compiles_and_its_keywords_are_lower_case() {
-        for (rule, keywords) in RULE_SET.rules.iter().zip(toml::from_str::<RuleFile>(RULES).expect("rules").rules) {
+        for (rule, keywords) in RULE_SET.rules.iter().zip(serde_json::from_str::<RuleFile>(RULES).expect("rules").rules)
+        {
             assert!(rule.regex().is_some(), "{}: {}", rule.id, rule.pattern);
             assert!(!keywords.keywords.is_empty(), "{}", rule.id);
             for keyword in keywords.keywords {
                 assert_eq!(keyword, keyword.to_ascii_lowercase(), "{}", rule.id);
             }
         }
+    }
+
+    #[test]
+    fn the_converted_rules_are_those_of_the_file() {
+        let written = include_str!("../../assets/secrets.toml");
+        let from_toml: serde_json::Value = toml::from_str(written).expect("TOML");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(RULES).expect("JSON"), from_toml);
+        assert_eq!(RULE_SET.rules.len(), written.lines().filter(|line| line.starts_with("    { id = ")).count());
     }
 
     #[test]

@@ -22,18 +22,25 @@ pub(crate) enum SyncPolicy {
 
 /// Creates a folder and its parents with access for the current user only.
 pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    if create_missing_folder(path)?
+        && let Some(parent) = path.parent()
+    {
+        sync_folder(parent);
+    }
+    Ok(())
+}
+
+/// Does the same as [`make_folder`], but a power failure may take the folder away. Returns true if it was missing.
+pub(super) fn create_missing_folder(path: &Path) -> Result<bool, StoreError> {
     if path.is_dir() {
-        return Ok(());
+        return Ok(false);
     }
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(StoreError::io("make the folder", path))?;
-    if let Some(parent) = path.parent() {
-        sync_folder(parent);
-    }
-    Ok(())
+    Ok(true)
 }
 
 /// Syncs all that was written to the file system of a folder: faster than to sync thousands of files one by one.
@@ -83,6 +90,15 @@ pub(crate) fn open_append(path: &Path) -> Result<File, StoreError> {
         }
         other => other.map_err(StoreError::io("open", path)),
     }
+}
+
+/// Opens a log of the program for appending; creates it when it is missing. Unlike a file of the store, it may be gone after a
+/// power failure.
+pub(crate) fn open_log(path: &Path) -> Result<File, StoreError> {
+    create_missing_folder(folder_of(path))?;
+    set_private_mode(OpenOptions::new().read(true).append(true).create(true))
+        .open(path)
+        .map_err(StoreError::io("open", path))
 }
 
 /// Opens a lock file, whose content lock holders alone use; creates it when it is missing.

@@ -383,6 +383,10 @@ impl Store {
             Some(_) => Ok(()),
             None => {
                 files::make_folder(&self.root)?;
+                // The sync of the folder behind `repo.json` holds for them, too, so that the first review makes none.
+                for name in ["events", "outputs", "locks"] {
+                    files::create_missing_folder(&self.root.join(name))?;
+                }
                 let mut json = serde_json::to_vec_pretty(&self.info)
                     .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
                 json.push(b'\n');
@@ -645,12 +649,52 @@ impl LockedStore<'_> {
         self.change_run(id, None, change)
     }
 
+    /// Does [`LockedStore::update_run`] for one run and [`LockedStore::annotate_run`] for another one, as a single, synced write.
+    /// Returns both records.
+    ///
+    /// # Errors
+    /// Returns an error when a run does not exist or the store cannot be read or written. Then nothing is changed.
+    pub fn update_and_annotate(
+        &self,
+        id: &RunId,
+        now: Time,
+        change: impl FnOnce(&mut RunRecord),
+        other: &RunId,
+        remark: impl FnOnce(&mut RunRecord),
+    ) -> Result<(RunRecord, RunRecord), StoreError> {
+        debug_assert_ne!(id, other, "the second change would undo the first");
+        let (updated, mut lines) = self.build_change(id, Some(now), change)?;
+        let (annotated, line) = self.build_change(other, None, remark)?;
+        lines.extend(line);
+        self.append_run_lines(&lines)?;
+        Ok((updated, annotated))
+    }
+
     fn change_run(
         &self,
         id: &RunId,
         now: Option<Time>,
         change: impl FnOnce(&mut RunRecord),
     ) -> Result<RunRecord, StoreError> {
+        let (record, line) = self.build_change(id, now, change)?;
+        self.append_run_lines(&line)?;
+        Ok(record)
+    }
+
+    fn append_run_lines(&self, lines: &[u8]) -> Result<(), StoreError> {
+        match lines.is_empty() {
+            true => Ok(()),
+            false => self.store.append_tracked(TrackedFile::Runs, lines),
+        }
+    }
+
+    /// Returns the changed record and its line; an empty line if nothing changes.
+    fn build_change(
+        &self,
+        id: &RunId,
+        now: Option<Time>,
+        change: impl FnOnce(&mut RunRecord),
+    ) -> Result<(RunRecord, Vec<u8>), StoreError> {
         let path = self.store.runs_path();
         let Some(mut latest) = run_record::find_latest_record(&path, id)? else {
             return Err(StoreError::NoRun { id: id.to_string(), path });
@@ -659,7 +703,7 @@ impl LockedStore<'_> {
         let mut after = before.clone();
         change(&mut after);
         if after == before || (before.status.is_terminal() && after.status != before.status) {
-            return Ok(before);
+            return Ok((before, Vec::new()));
         }
         // The id and creation time are fixed, and `updated_at` never decreases.
         after.run_id = before.run_id.clone();
@@ -669,7 +713,6 @@ impl LockedStore<'_> {
         let mut line =
             serde_json::to_vec(&latest.raw).map_err(|source| StoreError::Encode { what: "a run's record", source })?;
         line.push(b'\n');
-        self.store.append_tracked(TrackedFile::Runs, &line)?;
-        Ok(after)
+        Ok((after, line))
     }
 }

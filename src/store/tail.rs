@@ -42,6 +42,8 @@ pub struct StoreTail {
     last: Option<Instant>,
     /// Minimum time between two returns after changes of the store.
     min_interval: Duration,
+    /// Minimum time between two returns after changes of runs' records.
+    min_run_interval: Duration,
     stopped: bool,
 }
 
@@ -88,6 +90,7 @@ enum TouchedPart {
     Viewed,
     Delivery,
     Store,
+    Runs,
 }
 
 enum TailMessage {
@@ -114,9 +117,11 @@ impl TailStopper {
     }
 }
 
+/// File of the runs' records.
+const RUNS_FILE: &str = "runs.ndjson";
 /// Files whose lines the cockpit shows.
 const SHOWN_FILES: [&str; 8] = [
-    "runs.ndjson",
+    RUNS_FILE,
     "triage.ndjson",
     "fixes.ndjson",
     "notes.ndjson",
@@ -146,7 +151,8 @@ impl Store {
 impl StoreTail {
     fn new(root: PathBuf, (sender, receiver): (Sender<TailMessage>, Receiver<TailMessage>), how: TailSource) -> Self {
         let min_interval = DEFAULT_CHANGE_INTERVAL;
-        Self { root, sender, receiver, how, beside: None, last: None, min_interval, stopped: false }
+        let min_run_interval = min_interval;
+        Self { root, sender, receiver, how, beside: None, last: None, min_interval, min_run_interval, stopped: false }
     }
 
     /// Returns a handle that ends a wait from another thread.
@@ -157,7 +163,13 @@ impl StoreTail {
     /// Sets the minimum time between two returns after changes of the store.
     #[must_use]
     pub fn with_min_interval(self, min_interval: Duration) -> Self {
-        Self { min_interval, ..self }
+        Self { min_interval, min_run_interval: min_interval, ..self }
+    }
+
+    /// Sets another minimum time after changes of runs' records, which are few: for somebody who waits for the end of a run.
+    #[must_use]
+    pub fn with_min_run_interval(self, min_run_interval: Duration) -> Self {
+        Self { min_run_interval, ..self }
     }
 
     /// Reports changes of a file outside of the store too, as [`StoreChange::Store`]: HEAD's reflog, with which the
@@ -213,7 +225,11 @@ impl StoreTail {
             let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
             let patience = match touched {
                 Some(what) => {
-                    let quiet = if what == TouchedPart::Heartbeat { MIN_HEARTBEAT_INTERVAL } else { self.min_interval };
+                    let quiet = match what {
+                        TouchedPart::Heartbeat => MIN_HEARTBEAT_INTERVAL,
+                        TouchedPart::Runs => self.min_run_interval,
+                        TouchedPart::Viewed | TouchedPart::Delivery | TouchedPart::Store => self.min_interval,
+                    };
                     let due = self.last.map(|last| last + quiet);
                     Some(due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now())))
                 }
@@ -241,7 +257,7 @@ impl StoreTail {
                         TouchedPart::Heartbeat => StoreChange::Heartbeat,
                         TouchedPart::Viewed => StoreChange::Viewed,
                         TouchedPart::Delivery => StoreChange::Delivery,
-                        TouchedPart::Store => StoreChange::Store,
+                        TouchedPart::Store | TouchedPart::Runs => StoreChange::Store,
                     });
                 }
                 (Err(RecvTimeoutError::Timeout), None) => touched = self.poll_files(),
@@ -316,6 +332,7 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
                 || inside == Path::new("events")
                 || SHOWN_FILES.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
+                _ if inside == Path::new(RUNS_FILE) => Some(TouchedPart::Runs),
                 _ if named => Some(TouchedPart::Store),
                 _ if watch => Some(TouchedPart::Heartbeat),
                 _ if inside == Path::new(DELIVERIES_FILE) => Some(TouchedPart::Delivery),
@@ -398,7 +415,7 @@ mod tests {
         let create = EventKind::Create(CreateKind::Any);
         let rename = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         for (kind, path, expected) in [
-            (write, "/s/review/repo-k/auto-review/runs.ndjson", Some(TouchedPart::Store)),
+            (write, "/s/review/repo-k/auto-review/runs.ndjson", Some(TouchedPart::Runs)),
             (write, "/s/review/repo-k/auto-review/triage.ndjson", Some(TouchedPart::Store)),
             (write, "/s/review/repo-k/auto-review/events/ar_1.jsonl", Some(TouchedPart::Store)),
             (create, "/s/review/repo-k/auto-review/events", Some(TouchedPart::Store)),
@@ -456,6 +473,23 @@ mod tests {
         tail.stopper().stop();
         assert_eq!(tail.wait(), StoreChange::Stopped);
         assert_eq!(tail.wait(), StoreChange::Stopped);
+    }
+
+    #[test]
+    fn the_record_of_a_run_is_seen_before_its_journal() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().to_owned();
+        let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
+        let patience = Duration::from_secs(60);
+        let mut tail =
+            StoreTail::new(root, channel(), how).with_min_interval(patience).with_min_run_interval(Duration::ZERO);
+        tail.last = Some(Instant::now());
+        for part in [TouchedPart::Store, TouchedPart::Runs] {
+            tail.sender.send(TailMessage::Touched(part)).expect("sent");
+        }
+        let begun = Instant::now();
+        assert_eq!(tail.wait(), StoreChange::Store);
+        assert!(begun.elapsed() < patience / 2);
     }
 
     #[test]

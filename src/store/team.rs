@@ -323,9 +323,31 @@ impl Store {
             return self.write_team_file(&self.team_progress_path(), progress);
         };
         self.write_other_place(&self.build_other_place(place, progress)?)?;
+        self.write_common_progress(progress)
+    }
+
+    /// Stores in `team.json` what an exchange with a place beside the joined one has found out for all places.
+    fn write_common_progress(&self, progress: &TeamProgress) -> Result<(), StoreError> {
         let joined: TeamProgress = read_json(&self.team_progress_path())?.unwrap_or_default();
         let next = progress.clone().at_place_of(joined.clone());
         if next == joined { Ok(()) } else { self.write_team_file(&self.team_progress_path(), &next) }
+    }
+
+    /// Does the same as [`Store::write_team_progress`], except that a power failure may bring back the progress before it. The
+    /// caller must hold the lock of [`Store::lock_team`].
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn replace_team_progress(&self, progress: &TeamProgress) -> Result<(), StoreError> {
+        match &self.team_place {
+            Some(_) => self.write_team_progress(progress),
+            None => self.prepare_team_progress(progress.clone())?.put_in_place(),
+        }
+    }
+
+    /// Returns true if `own.ndjson` has lines that were not sent yet.
+    pub fn has_unsent_team_lines(&self, progress: &TeamProgress) -> bool {
+        files::length_at(&self.team_path("own.ndjson")) > progress.sent_bytes
     }
 
     /// Returns the file of a place beside the joined one with another progress.
@@ -344,6 +366,7 @@ impl Store {
         self.prepare_for_write()?;
         let file = match &self.team_place {
             Some(place) => {
+                self.write_common_progress(&progress)?;
                 let path = self.team_place_path(place);
                 files::make_folder(path.parent().unwrap_or(&self.root))?;
                 PreparedFile::write(&path, &encode_team_file(&self.build_other_place(place, &progress)?)?)?

@@ -210,6 +210,10 @@ mod tests {
         assert_eq!(of_backup.team_progress().expect("read"), progress);
         let joined = store.team_progress().expect("read");
         assert_eq!((joined.triage_bytes, joined.sent_bytes), (4, 0));
+        // An exchange without anything new puts only the file of its place in place.
+        let progress = TeamProgress { triage_bytes: 6, ..progress };
+        of_backup.prepare_team_progress(progress).expect("stored").put_in_place().expect("renamed");
+        assert_eq!(store.team_progress().expect("read").triage_bytes, 6);
         let places = store.other_team_places().expect("read");
         let known: Vec<_> = places.iter().map(|place| (place.place.as_str(), place.progress.sent_bytes)).collect();
         assert_eq!(known, [("backup", 5)]);

@@ -1,4 +1,5 @@
-//! Languages as data: the files `assets/languages/NAME.toml`, embedded and parsed on first use.
+//! Languages as data: the files `assets/languages/NAME.toml`, which the build converts to JSON. They are embedded and parsed
+//! on first use.
 //!
 //! The head of a file names the language and says how to recognize its files ([`LanguageHead`]). Each section below it
 //! lists the node kinds of the grammar by role, for one reader of syntax trees:
@@ -188,9 +189,8 @@ impl KindGroups {
 /// Returns the head of a language's file.
 pub(super) fn head(language: Language) -> &'static LanguageHead {
     // The heads are a few lines each; the sections are parsed for the languages that a review meets.
-    static HEADS: LazyLock<Vec<LanguageHead>> = LazyLock::new(|| {
-        Language::ALL.map(|language| parse(language, split_head(language.file_content()).0)).into_iter().collect()
-    });
+    static HEADS: LazyLock<Vec<LanguageHead>> =
+        LazyLock::new(|| Language::ALL.map(|language| parse(language, language.file_head())).into_iter().collect());
     &HEADS[language.index()]
 }
 
@@ -211,17 +211,13 @@ pub(super) fn sections(language: Language) -> &'static Sections {
         let shared = head(language).same_kinds_as.as_deref();
         let file = shared.and_then(|stem| Language::ALL.into_iter().find(|other| other.file_stem() == stem));
         let file = file.unwrap_or(language);
-        parse(file, split_head(file.file_content()).1)
+        parse(file, file.file_sections())
     });
     SECTIONS.get(language)
 }
 
-fn split_head(content: &str) -> (&str, &str) {
-    content.split_at(content.find("\n[").unwrap_or(content.len()))
-}
-
 fn parse<T: serde::de::DeserializeOwned>(language: Language, text: &str) -> T {
-    match toml::from_str(text) {
+    match serde_json::from_str(text) {
         Ok(parsed) => parsed,
         // The files are embedded, and a test reads them all.
         Err(error) => panic!("assets/languages/{}.toml: {error}", language.file_stem()),

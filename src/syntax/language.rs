@@ -39,10 +39,19 @@ macro_rules! languages {
                 }
             }
 
-            /// Returns the content of the language's file in `assets/languages/`.
-            pub(super) fn file_content(self) -> &'static str {
+            /// Returns the head of the language's file in `assets/languages/`, as JSON.
+            pub(super) fn file_head(self) -> &'static str {
                 match self {
-                    $(Self::$variant => include_str!(concat!("../../assets/languages/", $file, ".toml"))),+
+                    $(Self::$variant => include_str!(concat!(env!("OUT_DIR"), "/languages/", $file, ".head.json"))),+
+                }
+            }
+
+            /// Returns the sections of the language's file in `assets/languages/`, as JSON.
+            pub(super) fn file_sections(self) -> &'static str {
+                match self {
+                    $(Self::$variant => {
+                        include_str!(concat!(env!("OUT_DIR"), "/languages/", $file, ".sections.json"))
+                    }),+
                 }
             }
 

@@ -12,7 +12,7 @@ type RuleTable = BTreeMap<String, BTreeMap<String, Kind>>;
 
 static RULES: LazyLock<RuleTable> = LazyLock::new(|| {
     // The file is part of the program, and a test reads it.
-    toml::from_str(include_str!("../../assets/tool_rules.toml")).unwrap_or_default()
+    serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/tool_rules.json"))).unwrap_or_default()
 });
 
 /// Returns the kind for a rule of a tool: by the beginning of its name, by a part of its name, by a tag; a word of

@@ -26,6 +26,8 @@ mod mends;
 mod packs;
 mod postgres;
 pub mod postgres_server;
+#[cfg(target_os = "linux")]
+mod progress_writes;
 mod received_findings;
 mod reused_reviews;
 mod second_place;

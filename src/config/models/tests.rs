@@ -27,6 +27,8 @@ fn with_file(text: &str) -> Result<ModelCatalog, ConfigError> {
 
 #[test]
 fn the_embedded_table_is_whole() {
+    let written: ModelTable = toml::from_str(embedded::MODELS).expect("TOML");
+    assert_eq!(written, ModelCatalog::default().embedded, "the build changes nothing");
     let models = ModelCatalog::default();
     assert_eq!(models.find_broken_reference(), None);
     for (name, entry) in &models.embedded.models {

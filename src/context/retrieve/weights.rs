@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::factors::{FileFactors, PassageFactors};
 
-/// Weights embedded in the program.
-const BUILT_IN: &str = include_str!("../../../assets/retrieval.toml");
+/// Weights embedded in the program: `assets/retrieval.toml` as JSON.
+const BUILT_IN: &str = include_str!(concat!(env!("OUT_DIR"), "/retrieval.json"));
 
 /// Error in a weights file.
 #[derive(Debug, Error)]
@@ -84,7 +84,10 @@ impl RankingWeights {
     /// Panics if the embedded file is invalid; a test parses it.
     pub fn built_in() -> &'static Self {
         static WEIGHTS: OnceLock<RankingWeights> = OnceLock::new();
-        WEIGHTS.get_or_init(|| Self::parse(BUILT_IN).unwrap_or_else(|_| unreachable!("a test reads it")))
+        WEIGHTS.get_or_init(|| {
+            let tables = serde_json::from_str(BUILT_IN).ok().and_then(|tables| Self::from_tables(tables).ok());
+            tables.unwrap_or_else(|| unreachable!("a test reads it"))
+        })
     }
 
     /// Parses a weights file.
@@ -92,7 +95,10 @@ impl RankingWeights {
     /// # Errors
     /// Fails if the text is not valid TOML, or if a weight is missing, unknown or not finite.
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
-        let tables: WeightTables = toml::from_str(text)?;
+        Self::from_tables(toml::from_str(text)?)
+    }
+
+    fn from_tables(tables: WeightTables) -> Result<Self, WeightsError> {
         Ok(Self {
             calibration: Calibration {
                 own: tables.own,
@@ -127,13 +133,17 @@ fn order_weights(
 mod tests {
     use super::*;
 
+    /// The file as it is written.
+    const WRITTEN: &str = include_str!("../../../assets/retrieval.toml");
+
     #[test]
     fn every_figure_has_a_weight_and_every_weight_a_figure() {
-        let weights = RankingWeights::parse(BUILT_IN).expect("the program's own weights");
+        let weights = RankingWeights::parse(WRITTEN).expect("the program's own weights");
+        assert_eq!(weights, *RankingWeights::built_in(), "the build changes none");
         assert_eq!(weights.files.len(), FileFactors::NAMES.len());
-        let missing = BUILT_IN.replacen("together =", "togetther =", 1);
+        let missing = WRITTEN.replacen("together =", "togetther =", 1);
         assert!(matches!(RankingWeights::parse(&missing), Err(WeightsError::Missing { name: "together", .. })));
-        let unknown = format!("{BUILT_IN}\ncolour = 1.0\n");
+        let unknown = format!("{WRITTEN}\ncolour = 1.0\n");
         assert!(matches!(RankingWeights::parse(&unknown), Err(WeightsError::Unknown { name, .. }) if name == "colour"));
     }
 }

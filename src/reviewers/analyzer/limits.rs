@@ -2,12 +2,15 @@
 //! documents unit, default and source of every value.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 pub use super::smells::Limits;
 
 /// Text of the embedded defaults, for `config show`.
 pub const DEFAULT_SMELLS_TOML: &str = include_str!("../../../assets/smells.toml");
+/// [`DEFAULT_SMELLS_TOML`] as JSON, which is parsed faster.
+const DEFAULT_SMELLS_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/smells.json"));
 
 /// Error for thresholds that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -42,15 +45,20 @@ impl Limits {
     /// Returns [`LimitsError`] with the name of the file if its text is not TOML, has an unknown key or has a value of
     /// a wrong type.
     pub fn from_layers<'a>(layers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, LimitsError> {
-        let mut all = parse_table("assets/smells.toml", DEFAULT_SMELLS_TOML)?;
-        let mut last = "assets/smells.toml";
+        let mut limits: Self = parse_defaults()?;
+        let mut all: Option<toml::Table> = None;
         for (origin, text) in layers {
-            merge_tables(&mut all, parse_table(origin, text)?);
-            last = origin;
+            // The settings in force are the defaults as they are, unless somebody has changed a value.
+            if all.is_none() && text == DEFAULT_SMELLS_TOML {
+                continue;
+            }
+            let mut table = all.map_or_else(parse_defaults, Ok)?;
+            merge_tables(&mut table, parse_table(origin, text)?);
             // Validate after each layer, so that the error names the file with the bad value.
-            all.clone().try_into::<Self>().map_err(|error| to_limits_error(origin, &error))?;
+            limits = table.clone().try_into().map_err(|error| to_limits_error(origin, &error))?;
+            all = Some(table);
         }
-        all.try_into().map_err(|error| to_limits_error(last, &error))
+        Ok(limits)
     }
 }
 
@@ -60,6 +68,11 @@ impl Default for Limits {
         #[allow(clippy::expect_used)]
         Self::from_layers([]).expect("assets/smells.toml is embedded and checked by a test")
     }
+}
+
+fn parse_defaults<T: DeserializeOwned>() -> Result<T, LimitsError> {
+    serde_json::from_str(DEFAULT_SMELLS_JSON)
+        .map_err(|error| LimitsError { origin: "assets/smells.toml".to_owned(), message: error.to_string() })
 }
 
 fn parse_table(origin: &str, text: &str) -> Result<toml::Table, LimitsError> {
@@ -90,6 +103,8 @@ mod tests {
     fn the_defaults_are_sound_and_every_key_is_explained() {
         let limits = Limits::default();
         assert_eq!((limits.long_method.max_code_lines, limits.complex_functions.max_cyclomatic), (60, 15));
+        let reread = Limits::from_layers([("mine.toml", format!("{DEFAULT_SMELLS_TOML}\n").as_str())]);
+        assert_eq!(reread.as_ref(), Ok(&limits), "the build changes none");
         let mut explained = false;
         for line in DEFAULT_SMELLS_TOML.lines() {
             if line.contains(" = ") && !line.starts_with('#') {

@@ -13,8 +13,10 @@ use crate::store::{Heartbeat, JournalFollower, StoreChange};
 /// Interval between two checks of the worker, because the death of a process wakes nobody.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Minimum time between two looks at the store: somebody waits for the end of the run.
+/// Minimum time between two looks at the store because of a journal, which says what is shown as progress.
 const MIN_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Minimum time between two looks because of the record of a run: somebody waits for its end.
+const MIN_RECORD_INTERVAL: Duration = Duration::from_millis(2);
 /// Minimum time between two reports of progress, which people read.
 const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -63,7 +65,8 @@ impl RunControl<'_> {
         run: &RunId,
         progress: &mut dyn FnMut(&WaitProgress) -> bool,
     ) -> Result<RunRecord, RunnerError> {
-        let mut tail = self.services.store.open_tail().with_min_interval(MIN_LOOK_INTERVAL);
+        let tail = self.services.store.open_tail().with_min_interval(MIN_LOOK_INTERVAL);
+        let mut tail = tail.with_min_run_interval(MIN_RECORD_INTERVAL);
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();
         let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {

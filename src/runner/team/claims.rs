@@ -7,6 +7,7 @@
 //! - Whoever cannot ask the database reviews without a claim, says so, and asks again before each request.
 
 use std::process::Stdio;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::held_claim::HeldClaim;
@@ -59,6 +60,23 @@ impl ReviewClaim {
         Database::connect(&self.address)
     }
 
+    /// Begins to connect to the database for claims, which takes about as long as a worker reads its change.
+    pub(in crate::runner) fn begin_to_connect(self) -> ClaimConnection {
+        let address = self.address.clone();
+        ClaimConnection { address, opening: std::thread::spawn(move || self.connect()) }
+    }
+
+    /// Returns the connection that was begun, if it is one to the database of this claim. Otherwise connects now.
+    pub(in crate::runner) fn finish_connecting(
+        &self,
+        begun: Option<ClaimConnection>,
+    ) -> Result<Database, DatabaseError> {
+        match begun.filter(|begun| begun.address == self.address) {
+            Some(begun) => begun.opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => self.connect(),
+        }
+    }
+
     /// Begins to hear of claims that end.
     pub(in crate::runner) fn listen(&self) -> Result<Listener, DatabaseError> {
         Listener::connect(&self.address, &self.project)
@@ -87,6 +105,12 @@ impl ReviewClaim {
     pub(super) fn holder(&self) -> &RunId {
         &self.holder
     }
+}
+
+/// Connection to the database of a claim that a thread makes.
+pub(in crate::runner) struct ClaimConnection {
+    address: DatabaseAddress,
+    opening: JoinHandle<Result<Database, DatabaseError>>,
 }
 
 impl TeamSync<'_> {
@@ -259,5 +283,31 @@ impl TeamSync<'_> {
     /// Returns true if this machine takes part in a team that hears of news as they happen.
     pub fn is_live(&self) -> bool {
         self.membership().is_ok_and(|team| is_database(&team.place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_was_begun_is_not_made_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let claim = ReviewClaim {
+            address: DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address"),
+            project: "app".to_owned(),
+            machine: "ada-1".parse().expect("a name"),
+            review: String::new(),
+            holder: "ar_01M8KHBWYCRT879842CJ19XG3H".parse().expect("an id"),
+        };
+        let begun = claim.clone().begin_to_connect();
+        // The server hangs up, which is the answer of this connection.
+        drop(listener.accept().expect("a client"));
+        assert!(claim.finish_connecting(Some(begun)).is_err());
+        listener.set_nonblocking(true).expect("a mode");
+        assert!(listener.accept().is_err(), "there is another connection");
     }
 }

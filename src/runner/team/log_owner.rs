@@ -63,7 +63,7 @@ impl TeamSync<'_> {
         if team.machine.is_ci() {
             return Ok(false);
         }
-        let (backend, list) = self.open_place(team)?.finish(&team.log)?;
+        let (backend, list) = self.open_place(team, None)?.finish(&team.log)?;
         self.is_log_of_another(&*backend, team, &list.logs)
     }
 

@@ -32,6 +32,7 @@ mod vector_budget;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::Stdio;
+use std::sync::Arc;
 
 pub use self::follow::FollowerProcess;
 use self::held_back::{OutgoingLines, note_held_back};
@@ -44,6 +45,7 @@ use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{PreparedProgress, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::team::postgres::Database;
 use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
 
 /// Log of exchanges that a user interface has started.
@@ -200,12 +202,17 @@ impl TeamSync<'_> {
     /// If the machine takes no part in a team, the place cannot be used, or the store cannot be read or written. What was
     /// done until then is kept, and the next exchange goes on from there.
     pub fn sync(&self) -> Result<SyncReport, SyncError> {
+        self.sync_over(None)
+    }
+
+    /// Does the same as [`TeamSync::sync`], over a connection to the team's database if there is one.
+    pub(in crate::runner) fn sync_over(&self, connected: Option<&Arc<Database>>) -> Result<SyncReport, SyncError> {
         let team = self.membership()?;
         let store = &self.services.store;
         let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
         let mut progress = store.team_progress()?;
         let mut prepared = None;
-        let done = self.exchange(&team, &mut progress, &mut prepared);
+        let done = self.exchange(&team, connected, &mut progress, &mut prepared);
         let now = self.services.ambient.now();
         match &done {
             Ok(_) => {
@@ -221,7 +228,11 @@ impl TeamSync<'_> {
             }
             Err(error) => progress.failure = Some(error.describe()),
         }
-        store.write_team_progress(&progress)?;
+        match &done {
+            // The next exchange can do again what this one has received.
+            Ok(report) if report.sent.is_empty() => store.replace_team_progress(&progress)?,
+            _ => store.write_team_progress(&progress)?,
+        }
         done
     }
 
@@ -229,11 +240,12 @@ impl TeamSync<'_> {
     fn exchange(
         &self,
         team: &TeamMembership,
+        connected: Option<&Arc<Database>>,
         progress: &mut TeamProgress,
         prepared: &mut Option<PreparedProgress>,
     ) -> Result<SyncReport, SyncError> {
         let store = &self.services.store;
-        let opening = self.open_place(team)?;
+        let opening = self.open_place(team, connected)?;
         let mut written = progress.clone();
         if progress.has_unsynced_results {
             self.restore_results(progress)?;
@@ -245,11 +257,13 @@ impl TeamSync<'_> {
             (own.triage_bytes, own.runs_bytes, own.patterns);
         progress.shares_reviews = filter.shares_reviews();
         progress.outgoing_rules = Some(own.outgoing_rules);
-        self.write_progress(progress, &mut written)?;
+        // Without a new record, the next exchange finds the same again if this one is killed.
         if own.records.is_empty() {
             let now = self.services.ambient.now();
             let next = TeamProgress { synced_at: Some(now), failure: None, ..progress.clone() };
             *prepared = Some(store.prepare_team_progress(next)?);
+        } else {
+            self.write_progress(progress, &mut written)?;
         }
         let (backend, LogList { logs, left_out, has_budget }) = opening.finish(&team.log)?;
         progress.has_budget = has_budget;
@@ -273,7 +287,10 @@ impl TeamSync<'_> {
         let mut report =
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
-        self.write_progress(progress, &mut written)?;
+        // A send can take long. Without one, the end of the exchange is near.
+        if store.has_unsent_team_lines(progress) {
+            self.write_progress(progress, &mut written)?;
+        }
         let sent = self.send(&*backend, team, logs, &filter, progress, &mut report);
         backend.tidy_up();
         sent?;

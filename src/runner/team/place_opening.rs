@@ -1,5 +1,6 @@
 //! Opens the place of the logs while this machine looks for what it has to send.
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::{SyncError, TeamSync};
@@ -7,7 +8,7 @@ use crate::config::SignChoice;
 use crate::domain::MachineName;
 use crate::git::SigningMode;
 use crate::store::TeamMembership;
-use crate::team::postgres::{DatabaseAddress, DatabaseError, PostgresBackend, is_database};
+use crate::team::postgres::{Database, DatabaseAddress, DatabaseError, PostgresBackend, is_database};
 use crate::team::{GitBackend, LogList, TeamBackend, TeamError};
 
 /// Place of the logs that is being opened.
@@ -46,20 +47,30 @@ impl TeamSync<'_> {
     /// If the machine takes no part in a team, or the place cannot be reached.
     pub fn ask_place(&self) -> Result<(), SyncError> {
         let team = self.membership()?;
-        self.open_place(&team)?.finish(&team.log)?;
+        self.open_place(&team, None)?.finish(&team.log)?;
         Ok(())
     }
 
-    /// Begins to open the place of the logs. [`PlaceOpening::finish`] says whether that succeeds.
+    /// Begins to open the place of the logs. [`PlaceOpening::finish`] says whether that succeeds. A connection to the same
+    /// database is used again.
     ///
     /// # Errors
     ///
     /// If the address of a database is wrong.
-    pub(super) fn open_place(&self, team: &TeamMembership) -> Result<PlaceOpening<'_>, SyncError> {
+    pub(super) fn open_place(
+        &self,
+        team: &TeamMembership,
+        connected: Option<&Arc<Database>>,
+    ) -> Result<PlaceOpening<'_>, SyncError> {
         if is_database(&team.place) {
             let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
             let project = team.project.clone();
-            let opening = std::thread::spawn(move || PostgresBackend::open(&address, &project));
+            // This machine may have joined another place since the connection was made.
+            let connected = connected.filter(|database| database.place() == address.as_str()).map(Arc::clone);
+            let opening = std::thread::spawn(move || match connected {
+                Some(database) => PostgresBackend::over(database, &project),
+                None => PostgresBackend::open(&address, &project),
+            });
             return Ok(PlaceOpening::Database(opening));
         }
         let signing = match self.services.settings.team.sign {

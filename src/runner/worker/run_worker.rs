@@ -9,6 +9,7 @@ use crate::domain::{
 };
 use crate::review::{JournalState, ReviewOutcome, RunCost};
 use crate::runner::conclude::{self, elapsed_ms};
+use crate::runner::team::claims::ClaimConnection;
 use crate::runner::team::held_claim::HeldClaim;
 use crate::runner::worker::standing_code::StandingCode;
 use crate::runner::worker::visible_findings::VisibleFindings;
@@ -40,6 +41,8 @@ pub(in crate::runner) struct RunWorker<'a> {
     pub(super) price_known: Cell<Option<bool>>,
     /// Claim of the review in the team's database.
     pub(super) claim: Option<HeldClaim>,
+    /// Connection for that claim, until it is used.
+    pub(super) claim_connection: Option<ClaimConnection>,
 }
 
 /// Work for the next review that a run leaves to its worker.
@@ -72,6 +75,7 @@ impl<'a> RunWorker<'a> {
             steered: Vec::new(),
             price_known,
             claim: None,
+            claim_connection: None,
         })
     }
 
@@ -79,6 +83,7 @@ impl<'a> RunWorker<'a> {
     pub(super) fn execute(mut self) -> Result<WorkAfterRun, RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
+        self.begin_to_connect();
         let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
         self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
         self.flush()?;

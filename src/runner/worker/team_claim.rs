@@ -1,16 +1,17 @@
 //! Waits for an equivalent review on another machine of the team, and takes its result.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::domain::text::sanitize_line;
-use crate::domain::{CancelReason, Panel, RunEvent, RunId};
-use crate::runner::RunnerError;
+use crate::domain::{CancelReason, Panel, RunEvent, RunId, RunRecord};
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
-use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
+use crate::runner::team::claims::{ClaimAttempt, ClaimConnection, ReviewClaim};
 use crate::runner::team::held_claim::{ClaimStanding, HeldClaim};
 use crate::runner::worker::RunWorker;
 use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
+use crate::runner::{BUILTIN_REVIEWER, RunnerError};
 use crate::store::{HeartbeatState, HeartbeatWriter};
 use crate::team::TeamError;
 use crate::team::postgres::{CLAIM_SECONDS, ClaimHolder, Database, DatabaseError, Listener};
@@ -44,6 +45,16 @@ impl ClaimWait {
 }
 
 impl RunWorker<'_> {
+    /// Begins to connect to the team's database, if the run will need a claim as far as its record says.
+    pub(super) fn begin_to_connect(&mut self) {
+        if self.record.reviewed_by.name == BUILTIN_REVIEWER {
+            return;
+        }
+        // What is wrong is told when the claim is taken.
+        let claim = self.services.team().review_claim(&self.record).ok().flatten();
+        self.claim_connection = claim.map(ReviewClaim::begin_to_connect);
+    }
+
     /// Claims the review in the team's database. While another machine has the claim, waits for its result. Returns the reason
     /// to end the run, if there is one: that result, or a cancellation. If the database cannot be asked, the run goes on, and a
     /// later request may get the claim.
@@ -51,6 +62,7 @@ impl RunWorker<'_> {
         &mut self,
         mut pulse: Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, RunnerError> {
+        let mut begun = self.claim_connection.take();
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
             Ok(None) => return self.take_sent_answer(),
@@ -62,7 +74,7 @@ impl RunWorker<'_> {
         self.claim = None;
         let mut wait = ClaimWait::default();
         loop {
-            let error = match self.wait_for_claim(&claim, &mut wait, &mut pulse) {
+            let error = match self.wait_for_claim(&claim, begun.take(), &mut wait, &mut pulse) {
                 Ok(ended) => return ended,
                 Err(error) => error,
             };
@@ -162,10 +174,11 @@ impl RunWorker<'_> {
     fn wait_for_claim(
         &mut self,
         claim: &ReviewClaim,
+        begun: Option<ClaimConnection>,
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
     ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
-        let database = claim.connect()?;
+        let database = Arc::new(claim.finish_connecting(begun)?);
         let mut listener: Option<Listener> = None;
         loop {
             let holder = match claim.take(&database)? {
@@ -225,11 +238,11 @@ impl RunWorker<'_> {
     fn use_claim(
         &mut self,
         claim: &ReviewClaim,
-        database: &Database,
+        database: &Arc<Database>,
     ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
         let held = claim.clone().keep();
         loop {
-            match self.services.team().sync() {
+            match self.services.team().sync_over(Some(database)) {
                 Ok(_) => break,
                 // Another process is receiving: what it brings may be the result.
                 Err(SyncError::Busy) => {
@@ -305,41 +318,41 @@ impl RunWorker<'_> {
         let by = machine.unwrap_or_else(|| "this machine".to_owned());
         let note = format!("{by} has reviewed exactly the same as {answer}");
         let (ended, adopted) = services.store.with_lock_as(|locked| -> Result<_, RunnerError> {
-            let ended = locked.update_run(&own.run_id, now, |run| {
+            let end = |run: &mut RunRecord| {
                 run.ending.cancel_reason = Some(CancelReason::Duplicate);
                 run.ending.cancel_note.clone_from(&note);
                 run.links.reused_from = Some(answer.clone());
                 run.links.superseded_by = Some(answer.clone());
-            })?;
-            // What answers a panel is adopted by its own run.
-            let is_own_answer = reviewed.as_ref().is_some_and(|run| run.reviewed_by.name == own.reviewed_by.name);
-            let adopted = match is_own_answer {
-                false => None,
-                true => Some(locked.annotate_run(answer, |run| {
-                    run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
-                    run.subject.triage_bytes = own.subject.triage_bytes;
-                    if run.team.is_some() && run.subject.worktree.is_empty() {
-                        run.subject.worktree.clone_from(&own.subject.worktree);
-                        run.subject.branch.clone_from(&own.subject.branch);
-                    }
-                    let saved = own.usage.prompt_estimate.max(run.usage.tokens.total());
-                    run.usage.saved_token_estimate = run.usage.saved_token_estimate.saturating_add(saved);
-                    run.reuse.count = run.reuse.count.saturating_add(1);
-                    run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(1);
-                    run.reuse.last_at = Some(now);
-                    run.reuse.last_reason = format!("{} was asked for the same here", own.run_id);
-                    run.reuse.last_head.clone_from(&own.subject.head_commit);
-                })?),
             };
-            Ok((ended, adopted))
+            // What answers a panel is adopted by its own run.
+            if reviewed.as_ref().is_some_and(|run| run.reviewed_by.name != own.reviewed_by.name) {
+                return Ok((locked.update_run(&own.run_id, now, end)?, None));
+            }
+            let (ended, adopted) = locked.update_and_annotate(&own.run_id, now, end, answer, |run| {
+                run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
+                run.subject.triage_bytes = own.subject.triage_bytes;
+                if run.team.is_some() && run.subject.worktree.is_empty() {
+                    run.subject.worktree.clone_from(&own.subject.worktree);
+                    run.subject.branch.clone_from(&own.subject.branch);
+                }
+                let saved = own.usage.prompt_estimate.max(run.usage.tokens.total());
+                run.usage.saved_token_estimate = run.usage.saved_token_estimate.saturating_add(saved);
+                run.reuse.count = run.reuse.count.saturating_add(1);
+                run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(1);
+                run.reuse.last_at = Some(now);
+                run.reuse.last_reason = format!("{} was asked for the same here", own.run_id);
+                run.reuse.last_head.clone_from(&own.subject.head_commit);
+            })?;
+            Ok((ended, Some(adopted)))
         })?;
         self.record = ended;
         // The findings of a member are settled with the list of its panel.
         if let Some(adopted) = adopted.as_ref().filter(|_| own.links.member_of.is_none()) {
             services.findings().settle_adopted_result(&own, adopted);
         }
+        // The end of the run, which is next, writes it: the record says the same already.
         self.buffer.push(RunEvent::Note { text: note });
-        self.flush()
+        Ok(())
     }
 
     /// Returns true if a run of this store has ended. Another store may have joined under the same name.
@@ -365,6 +378,21 @@ mod tests {
     use super::*;
     use crate::domain::{PanelMember, RequestDecision, RunStatus};
     use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_run_and_its_answer_are_marked_together_or_not_at_all() {
+        let fixture = RunnerFixture::new();
+        let own = fixture.record_working_run(|_| {});
+        let before = fixture.record(&own);
+        let mut worker = RunWorker::new(&fixture.services, before.clone()).expect("a journal");
+        let gone: RunId = "ar_01M8KHBWYCRT879842CJ19XG3H".parse().expect("an id");
+        assert!(worker.take_answer(&gone).is_err());
+        assert_eq!(fixture.record(&own), before);
+        let answer = fixture.record_working_run(|record| record.status = RunStatus::Completed);
+        worker.take_answer(&answer).expect("stored");
+        assert_eq!(fixture.record(&own).links.reused_from, Some(answer.clone()));
+        assert_eq!(fixture.record(&answer).reuse.adopted_count, 1);
+    }
 
     #[test]
     fn a_panel_takes_the_result_that_has_answered_its_members_without_a_database() {

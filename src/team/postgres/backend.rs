@@ -1,5 +1,8 @@
 //! Keeps the logs of a team in a table. The version of a log is number and tag of its last segment.
 
+use std::sync::Arc;
+
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::address::DatabaseAddress;
@@ -16,9 +19,17 @@ const MAX_CALL_BYTES: usize = 2 * MAX_SEGMENT_BYTES;
 /// Maximum number of segments that one call reads.
 const MAX_CALL_SEGMENTS: i64 = 500;
 
+/// Lists the logs of a project. There is a row without a log, too, which says whether there is a budget.
+const LIST_LOGS: &str = "SELECT logs.log, logs.number, logs.tag, EXISTS (
+        SELECT FROM revdeck.budgets
+        WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
+    FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
+/// Step that fails when the logs cannot be listed.
+const LISTING: &str = "listing the logs";
+
 /// Logs of a team in a database.
 pub struct PostgresBackend {
-    database: Database,
+    database: Arc<Database>,
     /// Identity of the repository among those that share the database.
     project: String,
 }
@@ -29,25 +40,34 @@ impl PostgresBackend {
     /// # Errors
     /// Returns an error when the database cannot be reached or used.
     pub fn open(address: &DatabaseAddress, project: &str) -> Result<(Self, LogList), DatabaseError> {
-        let backend = Self { database: Database::connect(address)?, project: project.to_owned() };
+        let (database, rows) = Database::connect_and_query(address, LISTING, LIST_LOGS, &[(&project, Type::TEXT)])?;
+        Ok((Self { database: Arc::new(database), project: project.to_owned() }, read_log_list(&rows)))
+    }
+
+    /// Lists the logs of a project over a connection that is there already.
+    ///
+    /// # Errors
+    /// Returns an error when the database cannot be asked.
+    pub fn over(database: Arc<Database>, project: &str) -> Result<(Self, LogList), DatabaseError> {
+        let backend = Self { database, project: project.to_owned() };
         let list = backend.query_logs()?;
         Ok((backend, list))
     }
 
     fn query_logs(&self) -> Result<LogList, DatabaseError> {
-        // There is a row without a log, too, which says whether there is a budget.
-        let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
-                SELECT FROM revdeck.budgets
-                WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
-            FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
-        let rows = self.database.query("listing the logs", sql, &[(&self.project, Type::TEXT)])?;
-        let named = rows.iter().filter_map(|row| {
-            let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
-            Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
-        });
-        let has_budget = rows.first().is_some_and(|row| row.get(3));
-        Ok(LogList { logs: named.collect(), left_out: 0, has_budget })
+        let rows = self.database.query(LISTING, LIST_LOGS, &[(&self.project, Type::TEXT)])?;
+        Ok(read_log_list(&rows))
     }
+}
+
+/// Reads the rows of [`LIST_LOGS`].
+fn read_log_list(rows: &[Row]) -> LogList {
+    let named = rows.iter().filter_map(|row| {
+        let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
+        Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
+    });
+    let has_budget = rows.first().is_some_and(|row| row.get(3));
+    LogList { logs: named.collect(), left_out: 0, has_budget }
 }
 
 /// Returns number and tag of the segment that a version means; 0 for none or for the version of another place.
@@ -77,19 +97,23 @@ impl TeamBackend for PostgresBackend {
         take: &mut PageReceiver<'_>,
     ) -> Result<(), TeamError> {
         let (last, _) = read_version(Some(&log.version));
-        let mut number = match since {
-            Some(since) if self.has_version(log, since)? => read_version(Some(since)).0,
-            _ => 0,
+        // A log that has not the version any more, because the database was restored, is read from its start.
+        let (mut number, mut tag) = match read_version(since) {
+            (_, "") => (0, ""),
+            known => known,
         };
         // The sizes first: only what fits is brought here.
         let sql = "SELECT s.number, s.size, CASE WHEN s.size <= $5 AND s.sum <= $6 THEN s.content END FROM (
                 SELECT number, content, octet_length(content) AS size,
                     sum(octet_length(content)) OVER (ORDER BY number) AS sum
                 FROM revdeck.segments
-                WHERE project = $1 AND log = $2 AND number > $3 AND number <= $4
+                WHERE project = $1 AND log = $2 AND number <= $4 AND number > CASE
+                    WHEN $8 = '' OR EXISTS (
+                        SELECT FROM revdeck.segments WHERE project = $1 AND log = $2 AND number = $3 AND tag = $8
+                    ) THEN $3 ELSE 0 END
                 ORDER BY number LIMIT $7
             ) s ORDER BY s.number";
-        while number < last {
+        while number < last || !tag.is_empty() {
             let rows = self.database.query(
                 "reading a log",
                 sql,
@@ -101,8 +125,10 @@ impl TeamBackend for PostgresBackend {
                     (&(MAX_SEGMENT_BYTES as i32), Type::INT4),
                     (&(MAX_CALL_BYTES as i64), Type::INT8),
                     (&MAX_CALL_SEGMENTS, Type::INT8),
+                    (&tag, Type::TEXT),
                 ],
             )?;
+            tag = "";
             let mut page = Vec::new();
             for row in rows {
                 let (size, content) = (row.get::<_, i32>(1), row.get::<_, Option<&[u8]>>(2));

@@ -147,15 +147,38 @@ impl Database {
     pub fn connect(address: &DatabaseAddress) -> Result<Self, DatabaseError> {
         let (database, connection) = Self::open(address)?;
         database.runtime.spawn(connection);
-        // The server takes them in this order, and nobody waits for the first answer.
-        let isolation = database.client.batch_execute(ISOLATION);
-        let versions = database.client.query_typed_one(SCHEMA_VERSIONS, &[]);
-        let both = async { Ok(tokio::join!(biased; isolation, versions)) };
-        let (isolated, versions) = database.wait("reading the version of its tables", both)?;
-        isolated.map_err(|error| database.explain("choosing its isolation", &error))?;
-        let versions = versions.map_err(|error| database.explain("reading the version of its tables", &error))?;
-        database.check_versions(database.read_versions(&versions)?)?;
+        database.begin(async {})?;
         Ok(database)
+    }
+
+    /// Does the same as [`Database::connect`], and runs a statement that only reads, in the round trip of the check.
+    ///
+    /// # Errors
+    /// As [`Database::connect`], or when the statement fails.
+    pub(super) fn connect_and_query(
+        address: &DatabaseAddress,
+        doing: &'static str,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<(Self, Vec<Row>), DatabaseError> {
+        let (database, connection) = Self::open(address)?;
+        database.runtime.spawn(connection);
+        let rows = database.begin(database.client.query_typed(sql, parameters))?;
+        let rows = rows.map_err(|error| database.explain(doing, &error))?;
+        Ok((database, rows))
+    }
+
+    /// Chooses the isolation and checks the version of the tables. Waits for the answer to another statement at the same time.
+    fn begin<T>(&self, other: impl Future<Output = T>) -> Result<T, DatabaseError> {
+        // The server takes them in this order, and nobody waits for the first answers.
+        let isolation = self.client.batch_execute(ISOLATION);
+        let versions = self.client.query_typed_one(SCHEMA_VERSIONS, &[]);
+        let all = async { Ok(tokio::join!(biased; isolation, versions, other)) };
+        let (isolated, versions, answer) = self.wait("reading the version of its tables", all)?;
+        isolated.map_err(|error| self.explain("choosing its isolation", &error))?;
+        let versions = versions.map_err(|error| self.explain("reading the version of its tables", &error))?;
+        self.check_versions(self.read_versions(&versions)?)?;
+        Ok(answer)
     }
 
     /// Connects and logs in, whether there are tables or not.
@@ -322,7 +345,73 @@ fn build_tls(address: &DatabaseAddress) -> Result<MakeRustlsConnect, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
+
+    /// Returns a message of the protocol; see "Message Formats" in the documentation of PostgreSQL.
+    fn message(kind: u8, content: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(content.len() + 4).expect("a short message");
+        [[kind].as_slice(), length.to_be_bytes().as_slice(), content].concat()
+    }
+
+    /// Returns the answer to a statement with parameters: one row of integers.
+    fn row_of(numbers: &[i32]) -> Vec<u8> {
+        let count = i16::try_from(numbers.len()).expect("few columns").to_be_bytes();
+        // Name, table, column, type int4, size, no modifier, binary.
+        let column = b"c\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01";
+        let columns = [count.as_slice(), column.repeat(numbers.len()).as_slice()].concat();
+        let values = numbers.iter().flat_map(|number| [4_i32.to_be_bytes(), number.to_be_bytes()].concat());
+        let row: Vec<u8> = count.into_iter().chain(values).collect();
+        [
+            message(b'1', b""),
+            message(b'2', b""),
+            message(b't', b"\0\0"),
+            message(b'T', &columns),
+            message(b'D', &row),
+            message(b'C', b"SELECT 1\0"),
+            message(b'Z', b"I"),
+        ]
+        .concat()
+    }
+
+    /// Reads the rest of a message behind its kind.
+    fn skip_message(client: &mut TcpStream) {
+        let mut length = [0; 4];
+        client.read_exact(&mut length).expect("a length");
+        let mut content = vec![0; u32::from_be_bytes(length) as usize - 4];
+        client.read_exact(&mut content).expect("a message");
+    }
+
+    #[test]
+    fn a_connection_needs_one_round_trip_after_the_login() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().expect("a client");
+            client.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+            skip_message(&mut client);
+            let login = [message(b'R', &[0; 4]), message(b'Z', b"I")].concat();
+            client.write_all(&login).expect("sent");
+            // Nothing is answered before everything was asked: the isolation, the version, and the statement of the caller.
+            let mut requests = 0;
+            while requests < 3 {
+                let mut kind = [0];
+                client.read_exact(&mut kind).expect("the client waits for no answer");
+                skip_message(&mut client);
+                requests += usize::from(matches!(kind, [b'Q' | b'S']));
+            }
+            let isolated = [message(b'C', b"SET\0"), message(b'C', b"SET\0"), message(b'Z', b"I")].concat();
+            let version = crate::team::postgres::SCHEMA_VERSION;
+            client.write_all(&[isolated, row_of(&[version, version]), row_of(&[7])].concat()).expect("sent");
+            client
+        });
+        let address = DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address");
+        let (_database, rows) = Database::connect_and_query(&address, "a test", "SELECT 7", &[]).expect("connected");
+        assert_eq!(rows[0].get::<_, i32>(0), 7);
+        drop(server.join().expect("an answer"));
+    }
 
     #[test]
     fn a_connection_that_nobody_answers_on_ends_within_a_minute() {

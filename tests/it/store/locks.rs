@@ -23,6 +23,17 @@ fn a_lock_is_held_until_its_process_dies() {
 }
 
 #[test]
+fn a_new_store_has_its_folders_from_the_start() {
+    let place = Place::new();
+    let store = place.store();
+    assert!(!store.root().exists(), "nothing is written yet");
+    store.with_lock(|_| Ok(())).expect("locked");
+    for name in ["events", "outputs", "locks"] {
+        assert!(store.root().join(name).is_dir(), "{name}");
+    }
+}
+
+#[test]
 fn questions_about_liveness_keep_no_worker_from_its_lock() {
     let place = Place::new();
     let store = place.store();
