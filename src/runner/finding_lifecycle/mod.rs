@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use self::earlier_findings::{EarlierFinding, sight_from_run};
 use self::hold_back::PartitionedReports;
-use self::panel_part::list_merged;
+use self::panel_part::{list_merged, list_single_problems};
 use self::recheck::{Recheck, RecheckResult};
 pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
@@ -179,8 +179,9 @@ impl<'a> FindingSettlement<'a> {
         }
         recognised.extend(collect_recognised(outcome, &reported));
         let merged = list_merged(outcome);
-        let taken_over = self.take_over_decisions(outcome, &merged, &mut said);
-        self.take_over_remarks(outcome, &merged)?;
+        let single = list_single_problems(outcome, &merged);
+        let taken_over = self.take_over_decisions(&single, &mut said);
+        self.take_over_remarks(&single)?;
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };

@@ -1,6 +1,6 @@
 //! Settles the findings of a panel: what its members leave to it, and who its silence stands for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart, is_since_request};
@@ -158,13 +158,12 @@ impl FindingSettlement<'_> {
     }
 
     /// Returns the decisions that the findings of a panel's list take over from the other ids of their problems, and puts them
-    /// into `said`, so that the run ends as if they had been made about the findings. `merged` has the other ids, each with the
-    /// id on the list.
+    /// into `said`, so that the run ends as if they had been made about the findings. `merged` has the other ids that stand for
+    /// one problem, each with the id on the list.
     ///
     /// The lines have the groups of the decisions, so that one undo takes back both.
     pub(super) fn take_over_decisions(
         &self,
-        outcome: &ReviewOutcome,
         merged: &[(FindingId, FindingId)],
         said: &mut LatestDispositions,
     ) -> Vec<Disposition> {
@@ -172,7 +171,7 @@ impl FindingSettlement<'_> {
             return Vec::new();
         }
         let mut ids_of: BTreeMap<&FindingId, Vec<&FindingId>> = BTreeMap::new();
-        for (id, listed) in merged.iter().filter(|(id, _)| is_one_problem(outcome, id)) {
+        for (id, listed) in merged {
             ids_of.entry(listed).or_default().push(id);
         }
         let mut taken: Vec<(u64, Disposition)> = Vec::new();
@@ -203,17 +202,12 @@ impl FindingSettlement<'_> {
     }
 
     /// Stores for the findings of a panel's list what was written about the other ids of their problems while the members worked.
-    pub(super) fn take_over_remarks(
-        &self,
-        outcome: &ReviewOutcome,
-        merged: &[(FindingId, FindingId)],
-    ) -> Result<(), RunnerError> {
+    /// `merged` is as in [`Self::take_over_decisions`].
+    pub(super) fn take_over_remarks(&self, merged: &[(FindingId, FindingId)]) -> Result<(), RunnerError> {
         if self.run.links.panel.is_none() {
             return Ok(());
         }
-        let merged: Vec<(FindingId, FindingId)> =
-            merged.iter().filter(|(id, _)| is_one_problem(outcome, id)).cloned().collect();
-        Ok(take_over_remarks(&self.services.store, &merged, self.run.created_at)?)
+        Ok(take_over_remarks(&self.services.store, merged, self.run.created_at)?)
     }
 
     /// Returns the dispositions of findings that the list of a panel has under another id. One that somebody has decided
@@ -263,8 +257,18 @@ pub(super) fn list_merged(outcome: &ReviewOutcome) -> Vec<(FindingId, FindingId)
     merged
 }
 
-/// Returns true if an id stands for one problem of a panel's list, although members may have reported several under it.
-fn is_one_problem(outcome: &ReviewOutcome, id: &FindingId) -> bool {
-    let has_voice = |finding: &&Finding| finding.voices.iter().any(|voice| voice.finding_id == *id);
-    outcome.moved_ids.contains_key(id) || outcome.findings.iter().filter(has_voice).nth(1).is_none()
+/// Returns the merged ids that stand for one problem of a panel's list each, although members may have reported several under them.
+pub(super) fn list_single_problems(
+    outcome: &ReviewOutcome,
+    merged: &[(FindingId, FindingId)],
+) -> Vec<(FindingId, FindingId)> {
+    let mut problems_of: HashMap<&FindingId, usize> = HashMap::new();
+    for finding in &outcome.findings {
+        let ids: HashSet<&FindingId> = finding.voices.iter().map(|voice| &voice.finding_id).collect();
+        ids.into_iter().for_each(|id| *problems_of.entry(id).or_default() += 1);
+    }
+    let is_single = |id: &FindingId| {
+        outcome.moved_ids.contains_key(id) || problems_of.get(id).is_none_or(|problems| *problems == 1)
+    };
+    merged.iter().filter(|(id, _)| is_single(id)).cloned().collect()
 }

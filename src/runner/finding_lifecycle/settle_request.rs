@@ -11,8 +11,7 @@ use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutpu
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
 use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError, SettledAnswer};
-use crate::store::LatestDispositions;
-use crate::store::triage::follow_merge_lines;
+use crate::store::{LastLines, LatestDispositions};
 
 impl FindingLifecycle<'_> {
     /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
@@ -98,7 +97,8 @@ impl FindingLifecycle<'_> {
         let mut reported: Vec<FindingId> = output.findings.iter().map(|finding| finding.finding_id.clone()).collect();
         if reported.iter().any(|id| is_merged(&said, id)) {
             let log = store.triage_log()?;
-            reported = reported.iter().map(|id| follow_merge_lines(&log, id).clone()).collect();
+            let last = LastLines::new(&log);
+            reported = reported.iter().map(|id| last.follow_merges(id).clone()).collect();
             let about = reported.iter().chain(dismissed.iter().copied()).map(|id| id.as_str());
             said = store.latest_dispositions(&about.collect())?;
         }

@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, Sender};
 use super::super::event_source::MessageSender;
 use super::super::message::{AppMessage, TriageOrder, TriageOrderItem};
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, FindingNote, FindingStatus, NoteKind, RatingWish, TriageAction};
 use crate::git::Repo;
 use crate::policy;
 use crate::runner::{DecidedFinding, SnoozeWish, find_decided, rate_findings, snooze_findings, write_note};
-use crate::store::triage::{self, UndoOutcome};
-use crate::store::{Store, StoreError};
+use crate::store::triage::UndoOutcome;
+use crate::store::{ListedReports, Store, StoreError};
 
 /// Writes of the user to the store, executed in the order of their keys.
 pub(super) enum StoreWrite {
@@ -90,8 +90,7 @@ fn apply_triage_order(
         TriageOrder::Set(lines) => {
             let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
             // Another process may have decided since the screen was drawn, so the status is taken from the store.
-            let disposition = |log: &[Disposition], finding: &FindingId, line: &TriageOrderItem| {
-                let previous = triage::status_after(log, finding);
+            let disposition = |previous: FindingStatus, finding: &FindingId, line: &TriageOrderItem| {
                 policy::may_set(Actor::User, previous, line.status)
                     .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
                 Ok::<_, TriageRefusal>(Disposition {
@@ -112,12 +111,14 @@ fn apply_triage_order(
             let decided = store.decide(|log| {
                 let mut known = HashSet::new();
                 let mut stored = Vec::new();
+                let mut reports = ListedReports::new(store, log);
                 for line in lines {
                     let DecidedFinding { finding_id, merge } =
-                        find_decided(store, log, &line.finding, (line.status, now))?;
+                        find_decided(&mut reports, &line.finding, (line.status, now))?;
                     stored.extend(merge);
                     if known.insert(finding_id.clone()) {
-                        stored.push(disposition(log, &finding_id, line)?);
+                        let previous = reports.last_lines().status_of(&finding_id);
+                        stored.push(disposition(previous, &finding_id, line)?);
                     }
                 }
                 Ok::<_, TriageRefusal>(stored)
