@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use super::listed_reports::has_panels;
 use super::{Store, StoreError, StoreView, files, lines, parse};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Panel, Time};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time};
 
 /// Last dispositions of given findings.
 #[derive(Debug, Clone, Default)]
@@ -52,11 +53,7 @@ impl Store {
     /// # Errors
     /// Returns an error when `triage.ndjson` cannot be read.
     pub fn list_merged(&self, view: &StoreView) -> Result<HashMap<usize, usize>, StoreError> {
-        let has_panels = (0..view.run_count()).any(|index| {
-            let run = view.run(index);
-            !run.member_of.is_empty() || Panel::name_of(run.reviewer).is_some()
-        });
-        if !has_panels {
+        if !has_panels(view) {
             return Ok(HashMap::new());
         }
         let obsolete = (0..view.finding_count()).filter(|index| view.finding_status(*index) == FindingStatus::Obsolete);

@@ -10,10 +10,10 @@
 //! proportion to the log.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Store, StoreError, StoreView};
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId, RunOutput, TriageAction};
+use crate::domain::{Disposition, FindingId, FindingStatus, Panel, RunId, RunOutput, TriageAction};
 
 /// Last line of each finding in a triage log.
 #[derive(Debug, Default)]
@@ -135,6 +135,26 @@ impl Store {
         ids.iter().map(|id| reports.follow(id)).collect()
     }
 
+    /// Returns those of some ids that stand for the same problem as a finding, itself among them.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` or the output of a panel cannot be read.
+    pub(super) fn list_same_problem<'b>(
+        &self,
+        view: &StoreView,
+        id: &'b FindingId,
+        others: impl Iterator<Item = &'b FindingId>,
+    ) -> Result<HashSet<FindingId>, StoreError> {
+        let others: BTreeSet<&FindingId> = others.filter(|other| *other != id).collect();
+        let ids: Vec<FindingId> = std::iter::once(id).chain(others).cloned().collect();
+        if ids.len() == 1 || !has_panels(view) {
+            return Ok(HashSet::from([id.clone()]));
+        }
+        let followed = self.follow_merged(view, &ids)?;
+        let same = ids.into_iter().zip(&followed).filter(|(_, listed)| Some(*listed) == followed.first());
+        Ok(same.map(|(id, _)| id).collect())
+    }
+
     /// Returns the lines by which undone reports of a panel's members give way to the finding of its list that had taken their
     /// decision over. Both would be open, and the problem would be listed twice. The caller appends them after `undone`.
     ///
@@ -160,8 +180,16 @@ impl Store {
     }
 }
 
+/// Returns true if a view has runs of panels.
+pub(super) fn has_panels(view: &StoreView) -> bool {
+    (0..view.run_count()).any(|index| {
+        let run = view.run(index);
+        !run.member_of.is_empty() || Panel::name_of(run.reviewer).is_some()
+    })
+}
+
 /// Returns true if a finding has a status that a merged report may have.
-pub(super) fn may_be_merged(view: &StoreView, id: &FindingId) -> bool {
+fn may_be_merged(view: &StoreView, id: &FindingId) -> bool {
     view.finding_index(id.as_str()).is_some_and(|index| !view.finding_status(index).is_undecided())
 }
 

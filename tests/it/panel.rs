@@ -11,6 +11,7 @@ mod member_kills;
 mod merged_list;
 mod moved_decisions;
 mod opinions;
+mod questions;
 mod secrets;
 mod settings;
 mod shared_ids;

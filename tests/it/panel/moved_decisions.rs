@@ -16,7 +16,12 @@ fn told(code: &str, kind: &str) -> Turn {
 
 /// Starts a panel, and waits until these members have ended and the held model is asked for the nth time. Returns the run of the
 /// panel, and the ids under which the members have reported the injection.
-fn start_and_wait(panel: &Panel, reviewers: &str, ended: &[&str], held: (&Model, usize)) -> (RunId, Vec<FindingId>) {
+pub(super) fn start_and_wait(
+    panel: &Panel,
+    reviewers: &str,
+    ended: &[&str],
+    held: (&Model, usize),
+) -> (RunId, Vec<FindingId>) {
     let (model, asked) = held;
     model.hold_after(asked - 1);
     let started = out(&panel.place.test.revdeck(&["review", "--reviewer", reviewers]));
