@@ -22,6 +22,11 @@ impl LatestDispositions {
         self.last.get(id)
     }
 
+    /// Returns the offset up to which `triage.ndjson` was read; 0 if no finding was asked for.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
     /// Replaces the last disposition of a finding by one that will be appended. `place` is the byte offset from which it counts.
     pub fn replace(&mut self, place: u64, line: Disposition) {
         self.last.insert(line.finding_id.clone(), (place, line));

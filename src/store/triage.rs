@@ -281,11 +281,6 @@ pub fn undo_or_redo_fix(
     group.and_then(|group| stacks.build_decisions(log, group, action, at)).unwrap_or_default()
 }
 
-/// Returns the status of a finding after these lines: the status of its last line, or open when there is none.
-pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
-    log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
-}
-
 /// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
