@@ -15,6 +15,7 @@ mod questions;
 mod secrets;
 mod settings;
 mod shared_ids;
+mod unsettled;
 
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
