@@ -1,6 +1,7 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
 mod compared;
+mod continued_members;
 mod disputes;
 mod fallbacks;
 mod forecast;
