@@ -60,6 +60,9 @@ pub fn run(invocation: &Invocation, arguments: &AskArgs) -> Result<CliExitCode, 
     } else {
         let prepared =
             asker.prepare_question(&finding, arguments.reviewer.as_deref(), arguments.question.as_deref())?;
+        if prepared.listed != finding {
+            output::print_note(&format!("note: a panel lists {finding} as {}", prepared.listed));
+        }
         output::print_note(&format!("note: asking {}, {}", prepared.reviewer, prepared.limit));
         asker.ask(prepared, actor.actor)?
     };

@@ -21,7 +21,8 @@ use crate::report::figures::{format_brief, format_dollars};
 use crate::report::forecast::encode_forecast;
 use crate::report::{OutputFormat, TextOptions, json, text};
 use crate::runner::{
-    RequestOutcome, RequestPreview, ReviewDemand, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
+    RequestOutcome, RequestPreview, ReviewDemand, ReviewRequest, Services, SettledAnswer, WaitProgress, WaitedTurn,
+    read_run_freshness,
 };
 use crate::tui::doc::fit_start;
 
@@ -225,7 +226,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
         }
     }
     // A member may be a review of another machine, where a finding is dismissed that stands here.
-    requested.settled.unproven.extend(services.findings().list_dismissed_by_members(&run));
+    requested.settled.add_unproven(services.findings().list_dismissed_by_members(&run));
     if arguments.sync {
         sync::sync_after_review(&services, &look, is_team_silent)?;
     }
@@ -235,6 +236,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let fail_on =
         arguments.fail_on.map_or(settings.fail_on.max(services.settings.fail_on), |FailOn(priority)| priority);
     let now = services.ambient.now();
+    warn_of_unsettled(&requested.settled);
     let result = RunResult::load_answer(&services.repo, &services.store, run, now, &requested.settled)?;
     output::print(&result.format_with_decision(&look, arguments.format, &requested.decision, forecast))?;
     Ok(result.exit_code(fail_on, &allowed))
@@ -277,6 +279,13 @@ pub(super) fn decision_to_json(decision: &Decision) -> serde_json::Value {
     })
 }
 
+/// Says on standard error that a result could not be applied to the findings.
+fn warn_of_unsettled(settled: &SettledAnswer) {
+    if let Some(failure) = settled.describe_failure() {
+        output::print_note(&format!("warning: {failure}"));
+    }
+}
+
 fn print_started(
     services: &Services,
     look: &TextOptions,
@@ -284,7 +293,8 @@ fn print_started(
     requested: &RequestOutcome,
     forecast: serde_json::Value,
 ) -> Result<CliExitCode, CliError> {
-    let RequestOutcome { decision, run, .. } = requested;
+    let RequestOutcome { decision, run, settled } = requested;
+    warn_of_unsettled(settled);
     if format == OutputFormat::Json {
         let freshness = read_run_freshness(&services.repo, &services.store, run, services.ambient.now())?;
         output::print_json(&json::build_versioned([

@@ -33,6 +33,8 @@ pub struct RunResult {
     pub dismissals: HashMap<FindingId, String>,
     /// Damage of the stored result, because of which findings may be missing.
     pub damage: Option<OutputDamage>,
+    /// Sentence that says why the result could not be applied to the findings of the store; `None` if it was.
+    pub unsettled: Option<String>,
 }
 
 impl RunResult {
@@ -80,7 +82,9 @@ impl RunResult {
             notes.extend(describe_unproven(findings.len() - before));
         }
         let dismissals = export::load_dismissals(store, &findings)?;
-        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage })
+        let unsettled = settled.describe_failure();
+        notes.extend(unsettled.clone());
+        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage, unsettled })
     }
 
     /// Formats the result that answers a request, with the decision of the harness.
@@ -156,17 +160,19 @@ impl RunResult {
             self.held_back.iter().map(|held| ExportedFinding::new(&held.finding, Some(held.reason.clone())));
         let main_path = self.run.subject.changed_paths.first().map_or("", String::as_str);
         let incomplete = export::describe_missing(&self.run, &self.coverage, self.damage.as_ref());
+        let incomplete = incomplete.or_else(|| self.unsettled.clone());
         FindingExport::new(raised.chain(held_back).collect(), incomplete, main_path)
     }
 
-    /// Returns true if no part of the run failed and nothing stayed unreviewed but for `allowed` reasons.
+    /// Returns true if no part of the run failed, nothing stayed unreviewed but for `allowed` reasons, and the findings of the
+    /// store say what the result does.
     fn is_complete(&self, allowed: &[OmissionReason]) -> bool {
         let failed = match self.run.ending.error_class {
             // The gaps name the same files.
             Some(ErrorClass::Unreadable) => false,
             other => other.is_some(),
         };
-        !failed && self.coverage.gaps_besides(allowed).is_empty()
+        !failed && self.unsettled.is_none() && self.coverage.gaps_besides(allowed).is_empty()
     }
 
     /// Returns the exit code. An incomplete run never yields [`CliExitCode::Done`], unless all of its gaps have an
@@ -228,11 +234,14 @@ mod tests {
                 held_back: vec![],
                 dismissals: Default::default(),
                 damage: None,
+                unsettled: None,
             }
         };
         let allowed = [OmissionReason::Unreadable];
         assert_eq!(result(ErrorClass::Reviewer).exit_code(None, &allowed), CliExitCode::Incomplete, "an agent crashed");
         assert_eq!(result(ErrorClass::Unreadable).exit_code(None, &allowed), CliExitCode::Done);
         assert_eq!(result(ErrorClass::Unreadable).exit_code(None, &[]), CliExitCode::Incomplete);
+        let unsettled = RunResult { unsettled: Some("no room".to_owned()), ..result(ErrorClass::Unreadable) };
+        assert_eq!(unsettled.exit_code(None, &allowed), CliExitCode::Incomplete, "nobody knows whether it is clean");
     }
 }

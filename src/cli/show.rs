@@ -135,7 +135,7 @@ fn load_story(
         notes: store.notes(id)?,
         snoozes: store.snooze_log()?.into_iter().filter(|snooze| snooze.finding_id == *id).collect(),
         ratings: store.rating_log()?.into_iter().filter(|rating| rating.finding_id == *id).collect(),
-        questions: store.questions(id)?,
+        questions: store.questions_about(view, id)?,
         reported: place(last, reported.as_ref().unwrap_or(finding)),
         place: place(&placed, finding),
         first: earlier.first.map(|first| name_review(&first.run, first.at)),

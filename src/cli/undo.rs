@@ -1,6 +1,8 @@
 //! `revdeck undo` and `redo`: undo and redo decisions about findings. Applying a fix is such a decision; undoing it
 //! also restores the files.
 
+use std::collections::HashSet;
+
 use clap::Args;
 use jiff::tz::TimeZone;
 
@@ -10,8 +12,9 @@ use super::triage::{format_rating, format_snooze};
 use super::{fix, output};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
-use crate::domain::{Disposition, FindingStatus};
-use crate::store::triage::{UndoOutcome, follow_merge_lines};
+use crate::domain::{Disposition, FindingId, FindingStatus};
+use crate::store::LastLines;
+use crate::store::triage::UndoOutcome;
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
@@ -80,11 +83,13 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
 /// step is about that finding, too; else the line says what the report is now.
 fn format_decisions(log: &[Disposition], lines: &[Disposition]) -> String {
     let mut said = String::new();
+    let last = LastLines::new(log);
+    let changed: HashSet<&FindingId> = lines.iter().map(|line| &line.finding_id).collect();
     for line in lines {
-        let listed = follow_merge_lines(log, &line.finding_id);
+        let listed = last.follow_merges(&line.finding_id);
         if *listed == line.finding_id {
             said.push_str(&format_disposition(line));
-        } else if !lines.iter().any(|other| other.finding_id == *listed) {
+        } else if !changed.contains(listed) {
             let reason = format!("the panel lists the problem as {listed}");
             let now = Disposition { status: FindingStatus::Obsolete, reason, ..line.clone() };
             said.push_str(&format_disposition(&now));
@@ -108,7 +113,7 @@ fn format_disposition(line: &Disposition) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingId, RunId, Time, TriageAction};
+    use crate::domain::{Actor, RunId, Time, TriageAction};
 
     #[test]
     fn a_report_that_gave_way_is_not_said_to_be_open() {

@@ -21,7 +21,7 @@ word_enum!(
 /// Question about a finding, before there is an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionRequest {
-    /// Finding that the question is about.
+    /// Finding that the question is about; of a report that a panel lists under another id, the finding of the list.
     pub finding_id: FindingId,
     /// Run that reported the finding; the reviewer sees the code of its snapshot.
     pub run_id: RunId,
@@ -38,6 +38,10 @@ pub struct QuestionRequest {
     /// The most that the question costs, in millionths of a dollar. Reserved like the tokens.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reserved_microdollars: u64,
+    /// Report of a panel's member that the reviewer is shown; `None` for that of `finding_id`. The list of the panel has its problem as
+    /// `finding_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_as: Option<FindingId>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -121,6 +125,7 @@ mod tests {
             at: Time::UNIX_EPOCH,
             reserved_tokens: 0,
             reserved_microdollars: 0,
+            reported_as: None,
         };
         let failed = FindingQuestion::failed(request, "no network".to_owned());
         let answer = QuestionAnswer {

@@ -72,7 +72,7 @@ pub(crate) use lifecycle::{
     find_resolution, follows_merge, may_cancel, may_set, needs_reason, next_status,
 };
 pub(crate) use missing_opinions::{MissingOpinions, OpinionStop, PresentLimit, renew_opinions};
-pub(crate) use moved_decisions::{LoggedDecision, take_over_decisions};
+pub(crate) use moved_decisions::{LoggedDecision, gives_way, take_over_decisions};
 pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
 pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority, is_uncommitted_elsewhere};

@@ -381,6 +381,7 @@ mod tests {
                     at: at(4),
                     reserved_tokens: 0,
                     reserved_microdollars: 0,
+                    reported_as: None,
                 },
                 model: String::new(),
                 outcome: QuestionOutcome::Answer(answer),

@@ -1,10 +1,10 @@
 //! Follows reports that a panel has merged into findings with other ids: whatever people write about such a report is about the
 //! finding of the list. Decisions do the same in [`super::set_status`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::domain::{FindingId, FindingNote, FindingRating, FindingSnooze, Time, TriageAction};
-use crate::store::{Store, StoreError, StoreView, rating_after, snooze_after};
+use crate::store::{ListedReports, Store, StoreError, StoreView};
 
 /// Returns the findings that stand for the problems of these ids, each once.
 ///
@@ -28,7 +28,8 @@ pub fn write_note(store: &Store, note: FindingNote) -> Result<(FindingNote, bool
     let note = if store.status(&note.finding_id)?.is_undecided() {
         note
     } else {
-        FindingNote { finding_id: store.follow_merged_in(&store.triage_log()?, &note.finding_id)?, ..note }
+        let log = store.triage_log()?;
+        FindingNote { finding_id: ListedReports::new(store, &log).follow(&note.finding_id)?, ..note }
     };
     let is_new = store.append_note(&note)?;
     Ok((note, is_new))
@@ -48,9 +49,9 @@ pub fn take_over_remarks(store: &Store, merged: &[(FindingId, FindingId)], since
         return Ok(());
     }
     store.snooze_findings(|log| {
-        let facts = log.iter().map(|line| (&line.finding_id, line.at, line.action)).collect::<Vec<_>>();
-        let taken = find_taken(&facts, merged, since).into_iter().filter_map(|(listed, at)| {
-            let (line, previous) = (log[at].clone(), snooze_after(log, listed));
+        let facts = log.iter().map(|line| (&line.finding_id, line.at, line.action));
+        let taken = find_taken(facts, merged, since).into_iter().filter_map(|(listed, TakenLine { at, own })| {
+            let (line, previous) = (log[at].clone(), own.and_then(|own| log[own].until.clone()));
             let finding_id = listed.clone();
             let is_new = line.until != previous;
             is_new.then_some(FindingSnooze { finding_id, previous, action: TriageAction::Set, ..line })
@@ -58,38 +59,47 @@ pub fn take_over_remarks(store: &Store, merged: &[(FindingId, FindingId)], since
         Ok::<_, StoreError>(taken.collect())
     })?;
     store.rate_findings(|log| {
-        let facts = log.iter().map(|line| (&line.finding_id, line.at, line.action)).collect::<Vec<_>>();
-        let taken = find_taken(&facts, merged, since).into_iter().filter_map(|(listed, at)| {
-            let (line, previous) = (log[at].clone(), rating_after(log, listed));
+        let facts = log.iter().map(|line| (&line.finding_id, line.at, line.action));
+        let taken = find_taken(facts, merged, since).into_iter().filter_map(|(listed, TakenLine { at, own })| {
+            let (line, previous) = (log[at].clone(), own.map(|own| log[own].rating).unwrap_or_default());
             let finding_id = listed.clone();
             let is_new = line.rating != previous;
             is_new.then_some(FindingRating { finding_id, previous, action: TriageAction::Set, ..line })
         });
         Ok::<_, StoreError>(taken.collect())
     })?;
-    for (report, listed) in merged {
-        for note in store.notes(report)?.into_iter().filter(|note| note.at >= since) {
-            store.append_note(&FindingNote { finding_id: listed.clone(), ..note })?;
-        }
+    let listed_as: HashMap<&FindingId, &FindingId> = merged.iter().map(|(report, listed)| (report, listed)).collect();
+    let notes = store.notes_where(|note| note.at >= since && listed_as.contains_key(&note.finding_id))?;
+    for note in notes {
+        let Some(listed) = listed_as.get(&note.finding_id) else { continue };
+        store.append_note(&FindingNote { finding_id: (*listed).clone(), ..note })?;
     }
     Ok(())
 }
 
-/// Returns the findings that take a line over, each with the place of the line in a log of these ids, times and actions. An undo
-/// says nothing about the finding.
+/// Lines of a log about a finding that takes one over, by their places.
+struct TakenLine {
+    /// The line that it takes over.
+    at: usize,
+    /// Its own last line.
+    own: Option<usize>,
+}
+
+/// Returns the findings that take a line over from a log of these ids, times and actions. An undo says nothing about the finding.
 fn find_taken<'a>(
-    log: &[(&FindingId, Time, TriageAction)],
+    log: impl Iterator<Item = (&'a FindingId, Time, TriageAction)>,
     merged: &'a [(FindingId, FindingId)],
     since: Time,
-) -> BTreeMap<&'a FindingId, usize> {
-    let last_of = |id: &FindingId| log.iter().rposition(|(finding, ..)| *finding == id);
-    let mut taken: BTreeMap<&FindingId, usize> = BTreeMap::new();
+) -> BTreeMap<&'a FindingId, TakenLine> {
+    let last: HashMap<&FindingId, (usize, Time, TriageAction)> =
+        log.enumerate().map(|(at, (finding, time, action))| (finding, (at, time, action))).collect();
+    let mut taken: BTreeMap<&FindingId, TakenLine> = BTreeMap::new();
     for (report, listed) in merged {
-        let Some(at) = last_of(report) else { continue };
-        let (_, time, action) = log[at];
-        if time >= since && action != TriageAction::Undo && last_of(listed).is_none_or(|own| own < at) {
-            let newest = taken.entry(listed).or_insert(at);
-            *newest = at.max(*newest);
+        let Some(&(at, time, action)) = last.get(report) else { continue };
+        let own = last.get(listed).map(|(own, ..)| *own);
+        if time >= since && action != TriageAction::Undo && own.is_none_or(|own| own < at) {
+            let newest = taken.entry(listed).or_insert(TakenLine { at, own });
+            newest.at = at.max(newest.at);
         }
     }
     taken
@@ -98,8 +108,9 @@ fn find_taken<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, NoteKind, Priority, Rating, SnoozeEnd};
+    use crate::domain::{Actor, Disposition, FindingStatus, NoteKind, Priority, Rating, RunId, SnoozeEnd};
     use crate::runner::fixture::RunnerFixture;
+    use crate::store::rating_after;
     use crate::store::triage::UndoOutcome;
 
     #[test]
@@ -154,5 +165,51 @@ mod tests {
         assert!(matches!(&undone, UndoOutcome::Rated(lines) if lines.len() == 2), "{undone:?}");
         let undone = store.undo(Actor::User, None, time(31)).expect("undone");
         assert!(matches!(&undone, UndoOutcome::Snoozed(lines) if lines.len() == 2), "{undone:?}");
+    }
+
+    /// A person decides about many reports of a panel at once. Each is followed to its own finding; an id of two problems stays.
+    #[test]
+    fn many_reports_of_one_decision_are_followed_each_to_its_own_finding() {
+        let fixture = RunnerFixture::new();
+        let store = &fixture.services.store;
+        let id = |code: &str| FindingId::from_parts("X", "a.rs", code, 0);
+        let reports: Vec<FindingId> = (0..300).map(|number| id(&format!("report {number}"))).collect();
+        let listed: Vec<FindingId> = (0..300).map(|number| id(&format!("listed {number}"))).collect();
+        let shared = id("shared");
+        let voices: Vec<[&FindingId; 2]> = reports.iter().map(|report| [report, &shared]).collect();
+        let list: Vec<(&FindingId, &[&FindingId])> =
+            listed.iter().zip(&voices).map(|(listed, ids)| (listed, ids.as_slice())).collect();
+        let run = fixture.write_list(&list);
+        let dismiss = |finding_id: &FindingId, run_id: Option<RunId>| Disposition {
+            finding_id: finding_id.clone(),
+            status: FindingStatus::Dismissed,
+            previous: FindingStatus::Open,
+            actor: Actor::User,
+            reason: "intended".to_owned(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Set,
+            group: "t_1".to_owned(),
+            run_id,
+            merged_into: None,
+            team: None,
+            ci: false,
+        };
+        let mut log: Vec<Disposition> = reports.iter().chain([&shared]).map(|report| dismiss(report, None)).collect();
+        log.extend(listed.iter().map(|listed| dismiss(listed, Some(run.clone()))));
+        let mut followed = ListedReports::new(store, &log);
+        for (report, listed) in reports.iter().zip(&listed) {
+            assert_eq!(&followed.follow(report).expect("readable"), listed);
+            assert_eq!(&followed.follow(listed).expect("readable"), listed);
+        }
+        assert_eq!(followed.follow(&shared).expect("readable"), shared);
+        let undone: Vec<Disposition> = log
+            .iter()
+            .map(|line| Disposition { status: FindingStatus::Open, action: TriageAction::Undo, ..line.clone() })
+            .collect();
+        let merged = store.merge_undone_reports(&log, &undone).expect("readable");
+        let merged: Vec<(&FindingId, Option<&FindingId>)> =
+            merged.iter().map(|line| (&line.finding_id, line.merged_into.as_ref())).collect();
+        let expected: Vec<(&FindingId, Option<&FindingId>)> = reports.iter().zip(listed.iter().map(Some)).collect();
+        assert_eq!(merged, expected, "all but the one of several problems");
     }
 }

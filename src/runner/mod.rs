@@ -238,6 +238,35 @@ pub struct SettledAnswer {
     pub unproven: Vec<FindingId>,
     /// Store with which the result was compared. Whoever refreshes it need not read all findings again.
     pub view: Option<Arc<StoreView>>,
+    /// Reason why the result could not be applied to all findings. Nobody knows then whether it is clean.
+    pub failure: Option<String>,
+}
+
+impl SettledAnswer {
+    /// Returns the answer of a result that could not be applied.
+    fn failed(error: &dyn std::fmt::Display) -> Self {
+        Self { failure: Some(error.to_string()), ..Self::default() }
+    }
+
+    /// Adds findings that are not proven either, or the reason why they are not known.
+    pub fn add_unproven<E: std::fmt::Display>(&mut self, findings: Result<Vec<FindingId>, E>) {
+        match findings {
+            Ok(findings) => self.unproven.extend(findings),
+            Err(error) => {
+                self.failure.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+
+    /// Describes the failure as one sentence; `None` without one.
+    pub fn describe_failure(&self) -> Option<String> {
+        let why = self.failure.as_ref()?;
+        Some(format!(
+            "the result could not be applied to all findings, so that this is no clean review: {}; `revdeck store verify` says \
+             more",
+            crate::domain::text::sanitize_line(why)
+        ))
+    }
 }
 
 /// The result of recovering a run without a worker.

@@ -14,7 +14,7 @@ mod standing_problems;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use self::earlier_reports::EarlierReport;
-use self::standing_problems::{ShownReports, is_decided};
+use self::standing_problems::{ShownIndex, ShownReports, is_decided};
 use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, PanelMember, RequestDecision, ReviewerUsage,
@@ -168,6 +168,7 @@ impl Services {
             panel: &record.run_id,
             said: &said,
             earlier: &earlier,
+            index: ShownIndex::default(),
         };
         let confirmed: Vec<Vec<FindingId>> = members
             .iter()

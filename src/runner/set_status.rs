@@ -9,8 +9,7 @@ use crate::config::ClockAndIds;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
 use crate::policy::{self, Refusal};
-use crate::store::triage::{follow_merge_lines, status_after};
-use crate::store::{Store, StoreError};
+use crate::store::{ListedReports, Store, StoreError};
 
 /// Requested change of the status of findings.
 #[derive(Debug, Clone, Copy)]
@@ -56,17 +55,18 @@ struct DecidedFinding {
 ///
 /// If the list of a panel cannot be read.
 fn find_decided(
-    store: &Store,
-    log: &[Disposition],
+    reports: &mut ListedReports<'_>,
     id: &FindingId,
     (status, at): (FindingStatus, Time),
 ) -> Result<DecidedFinding, StoreError> {
-    let report = if policy::follows_merge(status) { follow_merge_lines(log, id) } else { id };
-    let Some((listed, run)) = store.find_taken_over(log, report)? else {
-        return Ok(DecidedFinding { finding_id: report.clone(), merge: None });
+    let follows = policy::follows_merge(status);
+    let report = if follows { reports.last_lines().follow_merges(id).clone() } else { id.clone() };
+    let Some((listed, run)) = reports.find_taken_over(&report)? else {
+        return Ok(DecidedFinding { finding_id: report, merge: None });
     };
-    let merge = Disposition::from_merge(report, status_after(log, report), &listed, &run, at);
-    Ok(DecidedFinding { finding_id: follow_merge_lines(log, &listed).clone(), merge: Some(merge) })
+    let last = reports.last_lines();
+    let merge = Disposition::from_merge(&report, last.status_of(&report), &listed, &run, at);
+    Ok(DecidedFinding { finding_id: last.follow_merges(&listed).clone(), merge: Some(merge) })
 }
 
 /// Sets the status of the chosen findings and returns the stored dispositions, which are about the findings that
@@ -97,9 +97,10 @@ fn build_dispositions(
     let group = ambient.new_run_id().to_string().replacen("ar_", "t_", 1);
     let mut lines = Vec::new();
     let mut known = HashSet::new();
+    let mut reports = ListedReports::new(store, log);
     for chosen in chosen {
-        let DecidedFinding { finding_id, merge } = find_decided(store, log, chosen, (status, at))?;
-        let previous = status_after(log, &finding_id);
+        let DecidedFinding { finding_id, merge } = find_decided(&mut reports, chosen, (status, at))?;
+        let previous = reports.last_lines().status_of(&finding_id);
         lines.extend(merge);
         match policy::may_set(actor, previous, status) {
             Ok(()) => {}

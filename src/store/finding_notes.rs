@@ -34,9 +34,17 @@ impl Store {
     /// # Errors
     /// Returns an error when `notes.ndjson` cannot be read.
     pub fn notes(&self, id: &FindingId) -> Result<Vec<FindingNote>, StoreError> {
+        self.notes_where(|note| note.finding_id == *id)
+    }
+
+    /// Returns the notes that are wanted, oldest first. Lines that this version cannot read are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when `notes.ndjson` cannot be read.
+    pub fn notes_where(&self, is_wanted: impl Fn(&FindingNote) -> bool) -> Result<Vec<FindingNote>, StoreError> {
         let mut notes = Vec::new();
         self.read_notes(|note| {
-            if note.finding_id == *id {
+            if is_wanted(&note) {
                 notes.push(note);
             }
         })?;

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::extents::TrackedFile;
 use super::files::{self, ExistingPolicy};
-use super::{Store, StoreError, lines, lock};
+use super::{Store, StoreError, StoreView, lines, lock};
 use crate::domain::{FindingId, FindingQuestion, QuestionRequest, Time};
 
 /// Bytes of a file with a question, filled up with blanks, so that a paid answer has room on a full disk. Own choice: an
@@ -252,6 +252,33 @@ impl Store {
         Ok(questions)
     }
 
+    /// Returns the questions about the problem of a finding, oldest first: those about the finding, and about reports of a panel's
+    /// members that it stands for. Of such a report they are those of the finding.
+    ///
+    /// # Errors
+    /// Returns an error when `questions.ndjson`, or decisions about their findings, cannot be read.
+    pub fn questions_about(&self, view: &StoreView, id: &FindingId) -> Result<Vec<FindingQuestion>, StoreError> {
+        let mut questions = self.question_log()?;
+        let asked = questions.iter().map(|line| &line.request.finding_id);
+        let ids = self.list_same_problem(view, id, asked)?;
+        questions.retain(|line| ids.contains(&line.request.finding_id));
+        Ok(questions)
+    }
+
+    /// Returns the question about the problem of a finding that a process is asking now, see [`Store::questions_about`].
+    ///
+    /// # Errors
+    /// Returns an error when the files of questions, or decisions about their findings, cannot be read.
+    pub fn pending_question_about(
+        &self,
+        view: &StoreView,
+        id: &FindingId,
+    ) -> Result<Option<QuestionRequest>, StoreError> {
+        let pending = self.pending_questions()?;
+        let ids = self.list_same_problem(view, id, pending.iter().map(|request| &request.finding_id))?;
+        Ok(pending.into_iter().find(|request| ids.contains(&request.finding_id)))
+    }
+
     /// Returns every readable line, oldest first.
     ///
     /// # Errors
@@ -280,6 +307,7 @@ mod tests {
             at: Time::from_second(second).expect("a time"),
             reserved_tokens: 0,
             reserved_microdollars: 0,
+            reported_as: None,
         }
     }
 

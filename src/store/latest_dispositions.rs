@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use super::listed_reports::has_panels;
 use super::{Store, StoreError, StoreView, files, lines, parse};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Panel, Time};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time};
 
 /// Last dispositions of given findings.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,11 @@ impl LatestDispositions {
     /// Returns the last disposition of a finding, with the byte offset of its line in `triage.ndjson`.
     pub fn get(&self, id: &FindingId) -> Option<&(u64, Disposition)> {
         self.last.get(id)
+    }
+
+    /// Returns the offset up to which `triage.ndjson` was read; 0 if no finding was asked for.
+    pub fn end(&self) -> u64 {
+        self.end
     }
 
     /// Replaces the last disposition of a finding by one that will be appended. `place` is the byte offset from which it counts.
@@ -52,11 +58,7 @@ impl Store {
     /// # Errors
     /// Returns an error when `triage.ndjson` cannot be read.
     pub fn list_merged(&self, view: &StoreView) -> Result<HashMap<usize, usize>, StoreError> {
-        let has_panels = (0..view.run_count()).any(|index| {
-            let run = view.run(index);
-            !run.member_of.is_empty() || Panel::name_of(run.reviewer).is_some()
-        });
-        if !has_panels {
+        if !has_panels(view) {
             return Ok(HashMap::new());
         }
         let obsolete = (0..view.finding_count()).filter(|index| view.finding_status(*index) == FindingStatus::Obsolete);

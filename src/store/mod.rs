@@ -21,6 +21,7 @@
 //! | `decision_history` | decisions about a finding as people read them |
 //! | `latest_statuses` | current statuses of findings, read from the end of `triage.ndjson` |
 //! | `latest_dispositions` | last disposition of each finding, and the engine's dispositions that follow |
+//! | `listed_reports` | reports of a panel's members, followed to the findings of its list |
 //! | `finding_notes` | notes about findings, for the user |
 //! | `finding_snoozes` | findings that are out of sight for a time |
 //! | `muted_kinds` | kinds of findings that are not reported |
@@ -65,6 +66,7 @@ mod latest_records;
 mod latest_statuses;
 mod ledger_deliveries;
 mod lines;
+mod listed_reports;
 mod live_journal;
 mod load;
 mod lock;
@@ -106,6 +108,7 @@ pub use journal::JournalFollower;
 pub use journal::JournalWriter;
 pub use last_visit::LastVisit;
 pub use latest_dispositions::LatestDispositions;
+pub use listed_reports::{LastLines, ListedReports};
 pub use pending_lessons::{PendingFixes, PendingLessons};
 pub use prune::PruneReport;
 pub use recovery_notices::{Leftover, RecoveryNotice};

@@ -6,10 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Store, StoreError, StoreView};
+use super::{Store, StoreError};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus,
-    MachineName, Rating, RunId, RunOutput, SnoozeEnd, TeamOrigin, Time, TriageAction,
+    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
+    Rating, SnoozeEnd, TeamOrigin, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -268,101 +268,6 @@ impl Store {
             Ok(UndoOutcome::Decided(lines.into_iter().map(|line| say_standing(line, &standing)).collect()))
         })
     }
-
-    /// Returns the lines by which undone reports of a panel's members give way to the finding of its list that had taken their
-    /// decision over. Both would be open, and the problem would be listed twice. The caller appends them after `undone`.
-    ///
-    /// # Errors
-    /// Returns an error when the output of a panel cannot be read.
-    pub fn merge_undone_reports(
-        &self,
-        log: &[Disposition],
-        undone: &[Disposition],
-    ) -> Result<Vec<Disposition>, StoreError> {
-        let mut merged = Vec::new();
-        let Some(group) = undone.first().map(|first| first.group.as_str()) else { return Ok(merged) };
-        for taken in list_taken_over(log, group) {
-            let Some(run) = &taken.run_id else { continue };
-            let Some(output) = self.output(run)? else { continue };
-            let is_merged = |id: &FindingId| lists_report_as(&output, id, &taken.finding_id);
-            let open = undone.iter().filter(|line| line.status.is_undecided() && is_merged(&line.finding_id));
-            merged.extend(
-                open.map(|line| {
-                    Disposition::from_merge(&line.finding_id, line.status, &taken.finding_id, run, line.at)
-                }),
-            );
-        }
-        Ok(merged)
-    }
-
-    /// Returns the finding of a panel's list that has taken over the last decision about a report, and the run of the panel.
-    /// The report has kept the decision, so no line says that it was merged. `None` if no list has taken it over.
-    ///
-    /// # Errors
-    /// Returns an error when the output of a panel cannot be read.
-    pub fn find_taken_over(
-        &self,
-        log: &[Disposition],
-        report: &FindingId,
-    ) -> Result<Option<(FindingId, RunId)>, StoreError> {
-        let last = log.iter().rev().find(|line| line.finding_id == *report);
-        let Some(last) = last.filter(|last| last.is_decision() && last.action != TriageAction::Undo) else {
-            return Ok(None);
-        };
-        for taken in list_taken_over(log, &last.group).rev() {
-            let Some(run) = &taken.run_id else { continue };
-            if taken.finding_id == *report {
-                continue;
-            }
-            let output = self.output(run)?;
-            if output.is_some_and(|output| lists_report_as(&output, report, &taken.finding_id)) {
-                return Ok(Some((taken.finding_id.clone(), run.clone())));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the findings that stand for the problems of these ids, in their order: of a report that a panel lists under
-    /// another id, the finding of the list; else the id itself. Reads `triage.ndjson` only if the view has a status for one of them
-    /// that a merged report may have.
-    ///
-    /// # Errors
-    /// Returns an error when `triage.ndjson` or the output of a panel cannot be read.
-    pub fn follow_merged(&self, view: &StoreView, ids: &[FindingId]) -> Result<Vec<FindingId>, StoreError> {
-        let may_be_merged = |id: &FindingId| {
-            view.finding_index(id.as_str()).is_some_and(|index| !view.finding_status(index).is_undecided())
-        };
-        if !ids.iter().any(may_be_merged) {
-            return Ok(ids.to_vec());
-        }
-        let log = self.triage_log()?;
-        ids.iter().map(|id| self.follow_merged_in(&log, id)).collect()
-    }
-
-    /// Returns the finding that stands for the problem of an id after these lines, see [`Store::follow_merged`].
-    ///
-    /// # Errors
-    /// Returns an error when the output of a panel cannot be read.
-    pub fn follow_merged_in(&self, log: &[Disposition], id: &FindingId) -> Result<FindingId, StoreError> {
-        let merged = follow_merge_lines(log, id);
-        let taken_over = self.find_taken_over(log, merged)?;
-        Ok(taken_over.map_or_else(|| merged.clone(), |(listed, _)| follow_merge_lines(log, &listed).clone()))
-    }
-}
-
-/// Returns the lines by which findings of panels' lists have taken over decisions of a group.
-fn list_taken_over<'a>(log: &'a [Disposition], group: &'a str) -> impl DoubleEndedIterator<Item = &'a Disposition> {
-    log.iter().filter(move |line| line.action == TriageAction::Set && line.group == group && line.is_taken_over())
-}
-
-/// Returns true if the output of a panel has the problem of a report as this finding, and nothing else under the id of the report.
-fn lists_report_as(output: &RunOutput, report: &FindingId, listed: &FindingId) -> bool {
-    let held_back = output.held_back.iter().map(|held| &held.finding);
-    let has_voice = |finding: &Finding| finding.voices.iter().any(|voice| voice.finding_id == *report);
-    let mut about =
-        output.findings.iter().chain(held_back).filter(|finding| finding.finding_id == *report || has_voice(finding));
-    // An id of several problems stays.
-    report != listed && about.next().is_some_and(|finding| finding.finding_id == *listed) && about.next().is_none()
 }
 
 /// Returns the group of the dispositions that applying a fix creates; `step` distinguishes repeated applications.
@@ -387,24 +292,6 @@ pub fn undo_or_redo_fix(
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
     let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
     group.and_then(|group| stacks.build_decisions(log, group, action, at)).unwrap_or_default()
-}
-
-/// Returns the status of a finding after these lines: the status of its last line, or open when there is none.
-pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
-    log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
-}
-
-/// Returns the finding that stands for the problem of an id after these lines: of a report that a panel merged into a finding
-/// with another id, that finding; else the id itself. A report that kept its decision has no such line: for it, see
-/// [`Store::follow_merged_in`].
-pub fn follow_merge_lines<'a>(log: &'a [Disposition], id: &'a FindingId) -> &'a FindingId {
-    /// Longest way that is followed; each step is a later panel. A damaged file could lead in a circle.
-    const MAX_MERGES: usize = 64;
-    let find_target = |id: &&'a FindingId| {
-        let last = log.iter().rev().find(|line| line.finding_id == **id)?;
-        last.merged_into.as_ref().filter(|_| last.status == FindingStatus::Obsolete)
-    };
-    std::iter::successors(Some(id), find_target).take(MAX_MERGES).last().unwrap_or(id)
 }
 
 /// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
@@ -525,25 +412,31 @@ impl<'a> UndoStacks<'a> {
             .iter()
             .filter(|line| line.action == TriageAction::Set && line.group == group && self.author.has_written(line))
             .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
-        let lines: Vec<Disposition> = sets
-            .filter_map(|set| {
-                let (from, to) = match action {
-                    TriageAction::Undo => (set.status, set.previous),
-                    _ => (set.previous, set.status),
-                };
-                let unchanged = self.present.get(&set.finding_id) == Some(&from);
-                unchanged.then(|| Disposition {
-                    status: to,
-                    previous: from,
-                    reason: last_reason(log, &set.finding_id, to),
-                    at,
-                    action,
-                    team: None,
-                    ..set.clone()
-                })
-            })
-            .collect();
-        (!lines.is_empty()).then_some(lines)
+        let changes = sets.filter_map(|set| {
+            let (from, to) = match action {
+                TriageAction::Undo => (set.status, set.previous),
+                _ => (set.previous, set.status),
+            };
+            let is_unchanged = self.present.get(&set.finding_id) == Some(&from);
+            is_unchanged.then_some((set, from, to))
+        });
+        let changes: Vec<(&Disposition, FindingStatus, FindingStatus)> = changes.collect();
+        if changes.is_empty() {
+            return None;
+        }
+        // The last reason of each status, so that a restored dismissal keeps its reason.
+        let reasons: HashMap<(&FindingId, FindingStatus), &str> =
+            log.iter().map(|line| ((&line.finding_id, line.status), line.reason.as_str())).collect();
+        let lines = changes.into_iter().map(|(set, from, to)| Disposition {
+            status: to,
+            previous: from,
+            reason: reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default().to_owned(),
+            at,
+            action,
+            team: None,
+            ..set.clone()
+        });
+        Some(lines.collect())
     }
 }
 
@@ -582,12 +475,6 @@ fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
         }
         None => line,
     }
-}
-
-/// Returns the reason of the last line with this status, so that a restored dismissal keeps its reason.
-fn last_reason(log: &[Disposition], id: &FindingId, status: FindingStatus) -> String {
-    let last = log.iter().rev().find(|line| line.finding_id == *id && line.status == status);
-    last.map(|line| line.reason.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

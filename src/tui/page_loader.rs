@@ -154,8 +154,8 @@ impl PageLoader {
         snoozes.retain(|snooze| snooze.finding_id == finding.finding_id);
         let mut ratings = self.store.rating_log().unwrap_or_default();
         ratings.retain(|rating| rating.finding_id == finding.finding_id);
-        let questions = self.store.questions(&finding.finding_id).unwrap_or_default();
-        let pending = self.store.pending_question(&finding.finding_id).unwrap_or_default();
+        let questions = self.store.questions_about(view, &finding.finding_id).unwrap_or_default();
+        let pending = self.store.pending_question_about(view, &finding.finding_id).unwrap_or_default();
         let run = self.read_run(finding.last_run_id.as_str()).ok();
         let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(&finding);
         let seen = self.find_relocation(view, &finding);

@@ -301,6 +301,9 @@ fn describe_request(requested: &RequestOutcome) -> String {
     let (change, reason) = (requested.run.subject.name(), &requested.decision.reason);
     // The list of runs selects the run that answers: its id says nothing more.
     let without_id = |run: &RunId| reason.replace(run.as_str(), "that review");
+    if let Some(failure) = requested.settled.describe_failure() {
+        return format!("{change}: {failure}");
+    }
     match &requested.decision.action {
         policy::ReviewAction::Launch => format!("reviewing {change}"),
         policy::ReviewAction::Adopt { run } => format!("{change} is being reviewed already: {}", without_id(run)),

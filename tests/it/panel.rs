@@ -1,6 +1,7 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
 mod compared;
+mod continued_members;
 mod disputes;
 mod fallbacks;
 mod forecast;
@@ -11,9 +12,11 @@ mod member_kills;
 mod merged_list;
 mod moved_decisions;
 mod opinions;
+mod questions;
 mod secrets;
 mod settings;
 mod shared_ids;
+mod unsettled;
 
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,

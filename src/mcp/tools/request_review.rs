@@ -91,6 +91,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         context.access.started_reviews.fetch_add(1, Ordering::Relaxed);
     }
     let is_skipped = *action == ReviewAction::Skip;
+    let unsettled = requested.settled.describe_failure();
     let mut run = requested.run;
     if seconds > 0 && !run.status.is_terminal() {
         wait_for_end(context, &run.run_id, Duration::from_secs(seconds as u64))?;
@@ -102,7 +103,11 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         action: requested.decision.action.word().to_owned(),
         reason: cut_text(&requested.decision.reason, MAX_REASON_BYTES),
         saved_token_estimate: requested.decision.saved_token_estimate,
-        next: if is_skipped { NOT_STARTED.to_owned() } else { describe_next_step(&run) },
+        next: match unsettled {
+            Some(failure) => cut_text(&failure, MAX_REASON_BYTES),
+            None if is_skipped => NOT_STARTED.to_owned(),
+            None => describe_next_step(&run),
+        },
         run: RunSummary::from_record(&services, &run)?,
         ended,
     })

@@ -63,7 +63,7 @@ impl Asker<'_> {
 
     /// Sends the question and returns its line. The budgets are checked again, because others may have spent meanwhile.
     fn ask_model(&self, asked: &QuestionRequest) -> Result<FindingQuestion, RunnerError> {
-        let material = self.load_question_material(&asked.finding_id)?;
+        let material = self.load_asked_material(asked)?;
         let model = self.build_model_question(&material, &asked.reviewer, &asked.question)?;
         let (_, most) = limit_question(&asked.reviewer, &asked.question, &model)?;
         self.check_budgets(&asked.run_id, &asked.reviewer, most, Some(asked))?;

@@ -3,10 +3,13 @@
 
 use super::{AskError, Asker};
 use crate::context::diff::{DiffRow, build_diff_rows};
-use crate::domain::{Finding, FindingId, FindingQuestion, LineRange, QuestionOutcome, RunRecord, text};
+use crate::domain::{
+    Finding, FindingId, FindingQuestion, LineRange, QuestionOutcome, QuestionRequest, RunId, RunRecord, text,
+};
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
 use crate::runner::RunnerError;
+use crate::store::StoreView;
 
 /// Lines of code on each side of a finding, and the most lines of the finding itself; the first that fits is shown.
 /// Own choice: a function with its neighbours.
@@ -20,7 +23,11 @@ const DIFF_CONTEXT_LINES: u32 = 3;
 
 /// A finding as it was reported, with its run and the earlier questions about it.
 pub(super) struct QuestionMaterial {
+    /// Finding that stands for the problem: that of a panel's list, if it has the report under another id.
+    pub listed: FindingId,
+    /// The report.
     pub finding: Finding,
+    /// The run that reported it.
     pub run: RunRecord,
     /// Oldest first.
     pub earlier: Vec<FindingQuestion>,
@@ -35,7 +42,8 @@ pub(super) struct MaterialLimits<'a> {
 }
 
 impl Asker<'_> {
-    /// Loads a finding as its last run reported it.
+    /// Loads a finding as its last run reported it. Of a report that a panel lists under another id, this is the run of the
+    /// member.
     ///
     /// # Errors
     ///
@@ -45,13 +53,41 @@ impl Asker<'_> {
         let no_details = || AskError::NoDetails(id.clone());
         let view = store.view()?;
         let index = view.finding_index(id.as_str()).ok_or_else(no_details)?;
-        let last = view.finding(index).last_run.parse().map_err(|_| no_details())?;
-        let finding = store.finding_in_run(&last, id)?.ok_or_else(no_details)?;
-        let run = store.run(&last)?.ok_or_else(no_details)?;
+        let last: RunId = view.finding(index).last_run.parse().map_err(|_| no_details())?;
+        let listed = store.follow_merged(&view, std::slice::from_ref(id))?.pop();
+        self.load_report(&view, (&last, id), listed.unwrap_or_else(|| id.clone()))
+    }
+
+    /// Loads what a recorded question is about: the report that it names, as the recorded run reported it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load_question_material`].
+    pub(super) fn load_asked_material(&self, asked: &QuestionRequest) -> Result<QuestionMaterial, RunnerError> {
+        match &asked.reported_as {
+            Some(report) => {
+                let view = self.services.store.view()?;
+                self.load_report(&view, (&asked.run_id, report), asked.finding_id.clone())
+            }
+            None => self.load_question_material(&asked.finding_id),
+        }
+    }
+
+    fn load_report(
+        &self,
+        view: &StoreView,
+        (run, id): (&RunId, &FindingId),
+        listed: FindingId,
+    ) -> Result<QuestionMaterial, RunnerError> {
+        let store = &self.services.store;
+        let no_details = || AskError::NoDetails(id.clone());
+        let finding = store.finding_in_run(run, id)?.ok_or_else(no_details)?;
+        let run = store.run(run)?.ok_or_else(no_details)?;
         if self.services.repo.file_at(&run.subject.snapshot_commit, &finding.repo_relative_path).is_err() {
             return Err(AskError::NoSnapshot(id.clone()).into());
         }
-        Ok(QuestionMaterial { finding, run, earlier: store.questions(id)? })
+        let earlier = store.questions_about(view, &listed)?;
+        Ok(QuestionMaterial { listed, finding, run, earlier })
     }
 
     /// Returns the code around the finding with line numbers; empty if the file is no text.
@@ -100,6 +136,11 @@ impl Asker<'_> {
 }
 
 impl QuestionMaterial {
+    /// Returns the id of the report, if a panel lists its problem under another one.
+    pub fn reported_as(&self) -> Option<&FindingId> {
+        Some(&self.finding.finding_id).filter(|id| **id != self.listed)
+    }
+
     /// Returns the names of the reviewers that report the finding, each once: the one whose words it has first. The run of
     /// a panel has several, and none of them is the panel; it has none for a secret that only revdeck's own search found.
     pub fn reporters(&self) -> Vec<&str> {

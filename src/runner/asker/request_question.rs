@@ -5,7 +5,8 @@ use super::question_material::{MaterialLimits, QuestionMaterial};
 use super::{AskError, Asker};
 use crate::config::{ModelCatalog, ModelFacts, Prompt, ReviewerKind, ReviewerSettings};
 use crate::domain::{
-    Actor, ChatMessage, ChatRequest, FindingId, FindingQuestion, QuestionRequest, RunId, Source, Usage, Voice, text,
+    Actor, ChatMessage, ChatRequest, FindingId, FindingQuestion, QuestionRequest, RunId, RunRecord, Source, Usage,
+    Voice, text,
 };
 use crate::masking::Mask;
 use crate::policy::{BudgetAmount, QuestionLimits, check_question_budget};
@@ -29,7 +30,12 @@ const COUNT_MARGIN_PERCENT: u64 = 115;
 /// A question that may be asked: all checks have passed, and nothing was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedQuestion {
+    /// Finding that the user named.
     pub finding_id: FindingId,
+    /// Finding with which the question is recorded: that of a panel's list, if it has the problem under another id.
+    pub listed: FindingId,
+    /// Report that the reviewer is shown, if it is not that of `listed`.
+    pub reported_as: Option<FindingId>,
     /// Run whose snapshot has the code that is sent.
     pub run_id: RunId,
     /// Reviewer that answers.
@@ -68,7 +74,7 @@ impl Asker<'_> {
     ///
     /// As [`Asker::prepare_question`].
     pub fn plan_question(&self, finding: &FindingId, reviewer: Option<&str>) -> Result<QuestionPlan, RunnerError> {
-        if let Some(pending) = self.services.store.pending_question(finding)? {
+        if let Some(pending) = self.find_pending(finding)? {
             return Ok(QuestionPlan::Stop(pending));
         }
         Ok(QuestionPlan::Ask(Box::new(self.prepare_question(finding, reviewer, None)?)))
@@ -76,7 +82,9 @@ impl Asker<'_> {
 
     /// Checks whether a question may be asked, and computes the most that it may cost. `reviewer` is `None` for the one
     /// that reported the finding; of a panel, the one whose words the finding has, else the first other that reports it and
-    /// can answer. Without `question`, the longest one counts.
+    /// can answer. Without `question`, the longest one counts. A question about a report that a panel lists under another id goes
+    /// to the member that reported it, with that report and the code that the member has reviewed; if it cannot answer, it is one
+    /// about the finding of the list.
     ///
     /// # Errors
     ///
@@ -94,8 +102,15 @@ impl Asker<'_> {
             Some(length) if length > QuestionRequest::MAX_CHARS => return Err(AskError::TooLong.into()),
             _ => {}
         }
-        let material = self.load_question_material(finding)?;
-        let reviewer = self.resolve_answerer(reviewer, &material)?;
+        let reported = self.load_question_material(finding)?;
+        let (reviewer, material) = match self.resolve_answerer(reviewer, &reported) {
+            Err(refusal) if reviewer.is_none() && reported.reported_as().is_some() => {
+                // Another member that reports the problem may answer.
+                let listed = self.load_question_material(&reported.listed)?;
+                (self.resolve_answerer(None, &listed).map_err(|_| refusal)?, listed)
+            }
+            resolved => (resolved?, reported),
+        };
         self.services.reviewers().resolve_identity(Some(&reviewer))?;
         self.services.reviewers().check_own_key(&reviewer)?;
         let mask = self.mask_for(&reviewer)?;
@@ -103,9 +118,10 @@ impl Asker<'_> {
         let model = self.build_model_question(&material, &reviewer, &question)?;
         let (limit, most) = limit_question(&reviewer, &question, &model)?;
         let answerers = self.list_answerers(&material);
-        let run_id = material.run.run_id;
+        let (finding_id, reported_as) = (finding.clone(), material.reported_as().cloned());
+        let QuestionMaterial { listed, run: RunRecord { run_id, .. }, .. } = material;
         self.check_budgets(&run_id, &reviewer, most, None)?;
-        Ok(PreparedQuestion { finding_id: finding.clone(), run_id, reviewer, answerers, question, limit, most })
+        Ok(PreparedQuestion { finding_id, listed, reported_as, run_id, reviewer, answerers, question, limit, most })
     }
 
     /// Records a question and starts the worker that asks it; does not wait for the answer. Until then, the most that it
@@ -119,7 +135,7 @@ impl Asker<'_> {
         if actor != Actor::User {
             return Err(AskError::NotTheUser.into());
         }
-        let PreparedQuestion { finding_id, run_id, reviewer, question, most, .. } = prepared;
+        let PreparedQuestion { listed: finding_id, reported_as, run_id, reviewer, question, most, .. } = prepared;
         if question.is_empty() {
             return Err(AskError::Empty.into());
         }
@@ -138,6 +154,7 @@ impl Asker<'_> {
                 at: self.services.ambient.now(),
                 reserved_tokens: most.tokens,
                 reserved_microdollars: (most.cost * 1e6).ceil() as u64,
+                reported_as,
             };
             lock.write_request(&request)?;
             Ok(request)
@@ -163,11 +180,21 @@ impl Asker<'_> {
     ///
     /// If the store cannot be read or written.
     pub fn stop_question(&self, finding: &FindingId) -> Result<Option<QuestionRequest>, StoreError> {
-        let pending = self.services.store.pending_question(finding)?;
+        let pending = self.find_pending(finding)?;
         if let Some(request) = &pending {
             self.services.store.stop_question(request)?;
         }
         Ok(pending)
+    }
+
+    /// Returns the question about the problem of a finding that is on its way.
+    fn find_pending(&self, finding: &FindingId) -> Result<Option<QuestionRequest>, StoreError> {
+        let store = &self.services.store;
+        // Most of the time nothing is asked, and the findings need not be read.
+        if store.unanswered_findings()?.is_empty() {
+            return Ok(None);
+        }
+        store.pending_question_about(&store.view()?, finding)
     }
 
     /// Records the results of questions whose workers died.

@@ -56,13 +56,15 @@ impl HeldBackReports {
 
 impl FindingLifecycle<'_> {
     /// Returns the findings that members of a panel have reported, and held back because they were dismissed then or on another
-    /// machine: the list of the panel lacks them. A failure is only logged.
-    pub fn list_dismissed_by_members(&self, panel: &RunRecord) -> Vec<FindingId> {
+    /// machine: the list of the panel lacks them.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub fn list_dismissed_by_members(&self, panel: &RunRecord) -> Result<Vec<FindingId>, StoreError> {
         let mut held_back = HeldBackReports::default();
-        if let Err(error) = self.services.add_held_back_of_members(panel, &mut held_back) {
-            tracing::warn!(run = %panel.run_id, %error, "what members hold back is not known");
-        }
-        held_back.dismissed_ids().into_iter().cloned().collect()
+        self.services.add_held_back_of_members(panel, &mut held_back)?;
+        Ok(held_back.dismissed_ids().into_iter().cloned().collect())
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use self::earlier_findings::{EarlierFinding, sight_from_run};
 use self::hold_back::PartitionedReports;
-use self::panel_part::list_merged;
+use self::panel_part::{list_merged, list_single_problems};
 use self::recheck::{Recheck, RecheckResult};
 pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
@@ -179,8 +179,9 @@ impl<'a> FindingSettlement<'a> {
         }
         recognised.extend(collect_recognised(outcome, &reported));
         let merged = list_merged(outcome);
-        let taken_over = self.take_over_decisions(outcome, &merged, &mut said);
-        self.take_over_remarks(outcome, &merged)?;
+        let single = list_single_problems(outcome, &merged);
+        let taken_over = self.take_over_decisions(&single, &mut said);
+        self.take_over_remarks(&single)?;
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
@@ -224,10 +225,12 @@ impl<'a> FindingSettlement<'a> {
         });
         life.moved.extend(moved);
         (outcome.findings, life.held_back) = (raised, held_back);
-        dispositions.extend(self.merge_dispositions(&merged, &said));
+        dispositions.extend(self.merge_dispositions(&merged, &single, &outcome.coverage, &said));
         self.write_notes(outcome, &mut life, &dispositions, before);
-        dispositions.extend(taken_over);
-        self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
+        // What the run has seen comes after the decisions that it has judged.
+        let lines = taken_over.into_iter().chain(dispositions).collect();
+        self.services.findings().store_for_run(self.run).append_unless_newer(lines, &said)?;
+        self.follow_late_decisions(&merged, &single, &outcome.coverage, said.end())?;
         Ok(life)
     }
 

@@ -1,11 +1,11 @@
 //! Settles the findings of a panel: what its members leave to it, and who its silence stands for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart, is_since_request};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, Source, Time,
+    Actor, Coverage, Disposition, Finding, FindingId, Kind, Panel, RunId, RunRecord, RunStatus, Source, Time,
     TriageAction, Voice,
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, LoggedDecision, SilentRun};
@@ -158,13 +158,12 @@ impl FindingSettlement<'_> {
     }
 
     /// Returns the decisions that the findings of a panel's list take over from the other ids of their problems, and puts them
-    /// into `said`, so that the run ends as if they had been made about the findings. `merged` has the other ids, each with the
-    /// id on the list.
+    /// into `said`, so that the run ends as if they had been made about the findings. `merged` has the other ids that stand for
+    /// one problem, each with the id on the list.
     ///
     /// The lines have the groups of the decisions, so that one undo takes back both.
     pub(super) fn take_over_decisions(
         &self,
-        outcome: &ReviewOutcome,
         merged: &[(FindingId, FindingId)],
         said: &mut LatestDispositions,
     ) -> Vec<Disposition> {
@@ -172,7 +171,7 @@ impl FindingSettlement<'_> {
             return Vec::new();
         }
         let mut ids_of: BTreeMap<&FindingId, Vec<&FindingId>> = BTreeMap::new();
-        for (id, listed) in merged.iter().filter(|(id, _)| is_one_problem(outcome, id)) {
+        for (id, listed) in merged {
             ids_of.entry(listed).or_default().push(id);
         }
         let mut taken: Vec<(u64, Disposition)> = Vec::new();
@@ -203,39 +202,70 @@ impl FindingSettlement<'_> {
     }
 
     /// Stores for the findings of a panel's list what was written about the other ids of their problems while the members worked.
-    pub(super) fn take_over_remarks(
-        &self,
-        outcome: &ReviewOutcome,
-        merged: &[(FindingId, FindingId)],
-    ) -> Result<(), RunnerError> {
+    /// `merged` is as in [`Self::take_over_decisions`].
+    pub(super) fn take_over_remarks(&self, merged: &[(FindingId, FindingId)]) -> Result<(), RunnerError> {
         if self.run.links.panel.is_none() {
             return Ok(());
         }
-        let merged: Vec<(FindingId, FindingId)> =
-            merged.iter().filter(|(id, _)| is_one_problem(outcome, id)).cloned().collect();
-        Ok(take_over_remarks(&self.services.store, &merged, self.run.created_at)?)
+        Ok(take_over_remarks(&self.services.store, merged, self.run.created_at)?)
     }
 
-    /// Returns the dispositions of findings that the list of a panel has under another id. One that somebody has decided
-    /// about keeps that decision; the finding of the list has taken it over ([`Self::take_over_decisions`]). A report whose
-    /// decision was undone is undecided.
+    /// Returns the dispositions of the reports that give way to findings of a panel's list ([`policy::gives_way`]), after those have
+    /// taken decisions over ([`Self::take_over_decisions`]). `single` has those of `merged` that stand for one problem; another one
+    /// keeps what was decided about it.
     pub(super) fn merge_dispositions(
         &self,
         merged: &[(FindingId, FindingId)],
+        single: &[(FindingId, FindingId)],
+        coverage: &Coverage,
         said: &LatestDispositions,
     ) -> Vec<Disposition> {
         let run = &self.run.run_id;
-        let undecided = merged.iter().filter_map(|(id, into)| {
-            let last = said.get(id).map(|(_, last)| last);
-            let present = FindingState::from_last_disposition(last);
-            // A person may have reopened it after another panel had merged it.
-            let is_decided =
-                last.is_some_and(|last| last.actor != Actor::Engine && last.previous == FindingStatus::Obsolete);
-            let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved) && !is_decided;
+        // A review of old code is no evidence about later decisions, and code that was carried over was not looked at again.
+        let is_present = self.sight().layer() > policy::SnapshotLayer::Past;
+        let carried: HashSet<&FindingId> = coverage.carried.iter().flat_map(|carried| &carried.findings).collect();
+        let single: HashSet<&FindingId> = single.iter().map(|(id, _)| id).collect();
+        let last_of = |id: &FindingId| said.get(id).map(|(_, last)| last);
+        let given_way = merged.iter().filter_map(|(id, into)| {
+            let (report, listed) = (last_of(id), last_of(into).filter(|_| single.contains(id)));
+            let is_seen = is_present && single.contains(id) && !carried.contains(into);
+            let present = FindingState::from_last_disposition(report);
             let merge = || Disposition::from_merge(id, present.status(), into, run, self.services.ambient.now());
-            is_undecided.then(merge)
+            policy::gives_way(report, listed, is_seen).then(merge)
         });
-        undecided.collect()
+        given_way.collect()
+    }
+
+    /// Has the findings of a panel's list take over what people have decided about the other ids of their problems while the run
+    /// was settled: from the offset `end` of the triage log on. Each line that the run itself has appended is no news.
+    pub(super) fn follow_late_decisions(
+        &self,
+        merged: &[(FindingId, FindingId)],
+        single: &[(FindingId, FindingId)],
+        coverage: &Coverage,
+        mut end: u64,
+    ) -> Result<(), RunnerError> {
+        /// Rounds after which a stream of decisions is left to those who decide. Own choice.
+        const MAX_ROUNDS: usize = 8;
+        if self.run.links.panel.is_none() || single.is_empty() {
+            return Ok(());
+        }
+        let about: HashSet<&str> = single.iter().flat_map(|(id, into)| [id.as_str(), into.as_str()]).collect();
+        for _ in 0..MAX_ROUNDS {
+            let mut said = self.services.store.latest_dispositions(&about)?;
+            let is_late = |id: &FindingId| {
+                let last = said.get(id);
+                last.is_some_and(|(place, line)| *place >= end && line.is_decision() && !line.is_taken_over())
+            };
+            if !single.iter().any(|(id, _)| is_late(id)) {
+                return Ok(());
+            }
+            end = said.end();
+            let mut lines = self.take_over_decisions(single, &mut said);
+            lines.extend(self.merge_dispositions(merged, single, coverage, &said));
+            self.services.findings().store_for_run(self.run).append_unless_newer(lines, &said)?;
+        }
+        Ok(())
     }
 }
 
@@ -263,8 +293,18 @@ pub(super) fn list_merged(outcome: &ReviewOutcome) -> Vec<(FindingId, FindingId)
     merged
 }
 
-/// Returns true if an id stands for one problem of a panel's list, although members may have reported several under it.
-fn is_one_problem(outcome: &ReviewOutcome, id: &FindingId) -> bool {
-    let has_voice = |finding: &&Finding| finding.voices.iter().any(|voice| voice.finding_id == *id);
-    outcome.moved_ids.contains_key(id) || outcome.findings.iter().filter(has_voice).nth(1).is_none()
+/// Returns the merged ids that stand for one problem of a panel's list each, although members may have reported several under them.
+pub(super) fn list_single_problems(
+    outcome: &ReviewOutcome,
+    merged: &[(FindingId, FindingId)],
+) -> Vec<(FindingId, FindingId)> {
+    let mut problems_of: HashMap<&FindingId, usize> = HashMap::new();
+    for finding in &outcome.findings {
+        let ids: HashSet<&FindingId> = finding.voices.iter().map(|voice| &voice.finding_id).collect();
+        ids.into_iter().for_each(|id| *problems_of.entry(id).or_default() += 1);
+    }
+    let is_single = |id: &FindingId| {
+        outcome.moved_ids.contains_key(id) || problems_of.get(id).is_none_or(|problems| *problems == 1)
+    };
+    merged.iter().filter(|(id, _)| is_single(id)).cloned().collect()
 }

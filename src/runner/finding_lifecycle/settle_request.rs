@@ -11,11 +11,10 @@ use crate::domain::{Coverage, FindingId, OmissionReason, ReviewSubject, RunOutpu
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
 use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError, SettledAnswer};
-use crate::store::LatestDispositions;
-use crate::store::triage::follow_merge_lines;
+use crate::store::{LastLines, LatestDispositions};
 
 impl FindingLifecycle<'_> {
-    /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
+    /// Applies the outcome of a request to findings. A failure must not fail the request; the answer names it.
     pub(in crate::runner) fn settle_answered_request(
         &self,
         requested: &RequestOutcome,
@@ -42,17 +41,17 @@ impl FindingLifecycle<'_> {
         };
         settled.unwrap_or_else(|error| {
             tracing::warn!(run = %run.run_id, %error, "the findings of a request are not settled");
-            SettledAnswer::default()
+            SettledAnswer::failed(&error)
         })
     }
 
     /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`; a second time changes
-    /// nothing. A failure is only logged, because it must not fail the run.
+    /// nothing. A failure must not fail the run; the answer names it.
     pub fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) -> SettledAnswer {
         let answer = RunRecord { subject: own.subject.clone(), ..adopted.clone() };
         self.settle_answer(&answer).unwrap_or_else(|error| {
             tracing::warn!(run = %adopted.run_id, %error, "the findings of an adopted result are not settled");
-            SettledAnswer::default()
+            SettledAnswer::failed(&error)
         })
     }
 
@@ -74,7 +73,7 @@ impl FindingLifecycle<'_> {
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
         let settlement = FindingSettlement::for_answer(self.services, run, extent)?;
         let unproven = settlement.settle_silence(output, &held_back)?;
-        Ok(SettledAnswer { unproven, view: Some(settlement.view) })
+        Ok(SettledAnswer { unproven, view: Some(settlement.view), failure: None })
     }
 
     /// Restores the findings that the review has reported, also those whose reports were held back because they were dismissed.
@@ -98,7 +97,8 @@ impl FindingLifecycle<'_> {
         let mut reported: Vec<FindingId> = output.findings.iter().map(|finding| finding.finding_id.clone()).collect();
         if reported.iter().any(|id| is_merged(&said, id)) {
             let log = store.triage_log()?;
-            reported = reported.iter().map(|id| follow_merge_lines(&log, id).clone()).collect();
+            let last = LastLines::new(&log);
+            reported = reported.iter().map(|id| last.follow_merges(id).clone()).collect();
             let about = reported.iter().chain(dismissed.iter().copied()).map(|id| id.as_str());
             said = store.latest_dispositions(&about.collect())?;
         }

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::domain::{
-    Actor, Confidence, Coverage, FileCoverage, FindingNote, Kind, NoteKind, PhaseTimings, Priority, RatingWish, RunId,
-    RunOutput, Severity, Suggestion, SuppressionReason, Time, TriageAction, Voice,
+    Actor, Confidence, Coverage, FileCoverage, FindingNote, Kind, NoteKind, Panel, PhaseTimings, Priority, RatingWish,
+    RunId, RunOutput, Severity, Suggestion, SuppressionReason, Time, TriageAction, Voice,
 };
 use crate::git::Snapshot;
 use crate::review::summarize_run;
 use crate::runner::fixture::RunnerFixture;
-use crate::runner::{SnoozeWish, rate_findings, snooze_findings, write_note};
+use crate::runner::{SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings, write_note};
 
 struct LifecycleFixture {
     folder: tempfile::TempDir,
@@ -451,6 +451,34 @@ fn a_report_that_two_panels_have_merged_gets_the_id_of_the_last_list() {
     let ids = [&one, &three].map(|finding| finding.finding_id.clone());
     assert_eq!(follow(vec![one.clone()]), ids[1..]);
     assert_eq!(follow(vec![one, three]), ids, "who reports both has told them apart");
+}
+
+#[test]
+fn what_people_decide_while_a_panel_settles_holds_for_the_finding_of_its_list() {
+    let life = LifecycleFixture::new();
+    life.write(BODY);
+    let both = [report(Priority::P3, (2, 2), "one"), report(Priority::P3, (3, 3), "two")];
+    let output = life.run("m", RunStatus::Completed, &both);
+    let [report, listed] = [0, 1].map(|at: usize| output.findings[at].finding_id.clone());
+    let mut run = output.run.clone();
+    run.links.panel = Some(Panel { name: "all".to_owned(), ..Panel::default() });
+    let settlement =
+        FindingSettlement::new(&life.services, &run, RunStatus::Completed, ReviewExtent::Whole).expect("a run");
+    let Services { store, ambient, .. } = &life.services;
+    // The panel has read the log up to here.
+    let end = store.triage_bytes().expect("a length");
+    let dismissal = StatusChange { actor: Actor::User, status: FindingStatus::Dismissed, reason: "intended" };
+    set_status(store, ambient, std::slice::from_ref(&report), dismissal).expect("allowed");
+    let merged = [(report.clone(), listed.clone())];
+    for _ in 0..2 {
+        settlement.follow_late_decisions(&merged, &merged, &Coverage::default(), end).expect("stored");
+    }
+    let log = store.triage_log().expect("readable");
+    let lines: Vec<(&FindingId, FindingStatus, &str)> =
+        log.iter().map(|line| (&line.finding_id, line.status, line.group.as_str())).collect();
+    let group = lines[0].2;
+    assert_eq!(lines, [(&report, FindingStatus::Dismissed, group), (&listed, FindingStatus::Dismissed, group)]);
+    assert_eq!(log[1].run_id.as_ref(), Some(&run.run_id), "the list has taken it over");
 }
 
 #[test]

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use super::{FixError, apply_patch};
 use crate::domain::patch::{FilePatch, FilePatchKind, parse_patch};
 use crate::domain::{
-    Actor, AppliedFile, Disposition, FindingStatus, Fix, FixId, FixStatus, TriageAction, content_hash,
+    Actor, AppliedFile, Disposition, FindingId, FindingStatus, Fix, FixId, FixStatus, TriageAction, content_hash,
 };
 use crate::git::{FilePermissions, Hunk, Worktree, WorktreeFile};
 use crate::policy;
-use crate::runner::{Fixer, RunnerError};
-use crate::store::triage::{fix_group, status_after, undo_or_redo_fix};
-use crate::store::{RunLock, StoreError};
+use crate::runner::{DecidedFinding, Fixer, RunnerError, find_decided};
+use crate::store::triage::{fix_group, undo_or_redo_fix};
+use crate::store::{ListedReports, RunLock, StoreError};
 
 /// Time that the process which made or applied a fix may take to release the lock after its last record, because a disk
 /// may be slow to sync.
@@ -333,10 +333,14 @@ impl Fixer<'_> {
     ///
     /// If the fix is unknown, or the store cannot be read.
     pub fn was_applied_by_user(&self, id: &FixId) -> Result<bool, RunnerError> {
-        for finding in self.fix_record(id)?.fixed_findings() {
-            let history = self.services.store.dispositions(finding)?;
-            let of_fix = |line: &&Disposition| line.reason == format!("fix {id} applied");
-            if history.iter().rev().find(of_fix).is_some_and(|line| line.actor == Actor::User) {
+        let (fix, log) = (self.fix_record(id)?, self.services.store.triage_log()?);
+        let mut reports = ListedReports::new(&self.services.store, &log);
+        let reason = format!("fix {id} applied");
+        for finding in fix.fixed_findings() {
+            let listed = reports.follow(finding)?;
+            let is_about = |id: &FindingId| *id == *finding || *id == listed;
+            let of_fix = |line: &&Disposition| line.reason == reason && is_about(&line.finding_id);
+            if log.iter().rev().find(of_fix).is_some_and(|line| line.actor == Actor::User) {
                 return Ok(true);
             }
         }
@@ -359,8 +363,19 @@ impl Fixer<'_> {
                 again.extend(merged);
                 return Ok(again);
             }
-            let lines = fix.fixed_findings().filter_map(|id| {
-                let previous = status_after(log, id);
+            // A panel may have listed a finding under another id since the fix was made.
+            let mut reports = ListedReports::new(&self.services.store, log);
+            let mut decided: Vec<FindingId> = Vec::new();
+            let mut merges: Vec<(FindingId, Disposition)> = Vec::new();
+            for id in fix.fixed_findings() {
+                let DecidedFinding { finding_id, merge } = find_decided(&mut reports, id, (status, at))?;
+                merges.extend(merge.map(|merge| (finding_id.clone(), merge)));
+                if !decided.contains(&finding_id) {
+                    decided.push(finding_id);
+                }
+            }
+            let lines = decided.iter().filter_map(|id| {
+                let previous = reports.last_lines().status_of(id);
                 // Only findings that the fix addressed are opened again.
                 let wanted = match status {
                     FindingStatus::Addressed => previous.is_undecided(),
@@ -382,7 +397,12 @@ impl Fixer<'_> {
                     ci: false,
                 })
             });
-            Ok::<_, StoreError>(lines.collect())
+            let lines: Vec<Disposition> = lines.collect();
+            // A report stays as it is where nothing is decided.
+            let is_changed = |id: &FindingId| lines.iter().any(|line| line.finding_id == *id);
+            let given_way = merges.into_iter().filter(|(into, _)| is_changed(into)).map(|(_, merge)| merge);
+            let given_way: Vec<Disposition> = given_way.collect();
+            Ok::<_, StoreError>([given_way, lines].concat())
         })?;
         Ok(())
     }
@@ -425,7 +445,6 @@ fn read_state(files: &Worktree, touched: &AppliedFile) -> Result<TouchedFileStat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::FindingId;
     use crate::runner::fixture::RunnerFixture;
 
     #[test]
@@ -452,5 +471,28 @@ mod tests {
         assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Open], "not both are open");
         fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
         assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Addressed]);
+    }
+
+    #[test]
+    fn a_fix_of_a_report_that_a_panel_has_merged_since_addresses_the_finding_of_the_list() {
+        let fixture = RunnerFixture::new();
+        let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
+        let [report, listed] = ["report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let run = fixture.write_list(&[(&listed, &[&report])]);
+        let fix: Fix = serde_json::from_value(serde_json::json!({
+            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
+            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [report, listed], "run_id": run,
+            "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
+        }))
+        .expect("a fix");
+        let now = fixture.services.ambient.now();
+        let merge = Disposition::from_merge(&report, FindingStatus::Open, &listed, &run, now);
+        store.decide(|_| Ok::<_, StoreError>(vec![merge])).expect("stored");
+        let statuses = || [&report, &listed].map(|id| store.status(id).expect("readable"));
+        fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
+        assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Addressed]);
+        assert_eq!(store.triage_log().expect("readable").len(), 2, "the finding is decided once");
+        fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
+        assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Open]);
     }
 }

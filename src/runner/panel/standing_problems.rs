@@ -4,6 +4,7 @@
 //! - One that is new with the panel stands for a problem if a person has decided about it, or has noted, asked, rated or
 //!   snoozed it: for the one that the lists showed then. Of several reports under one id they show that of the newest run.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::{EarlierReport, EndedMember, is_known_before};
@@ -24,6 +25,26 @@ pub(super) struct ShownReports<'a> {
     pub said: &'a LatestDispositions,
     /// Last reports before the panel.
     pub earlier: &'a HashMap<FindingId, EarlierReport>,
+    /// What was shown and written, read when it is first asked for.
+    pub index: ShownIndex<'a>,
+}
+
+/// Reports and marks of the people by the ids of the findings, each read once for all of them.
+#[derive(Default)]
+pub(super) struct ShownIndex<'a> {
+    /// Last note, question, rating or snooze.
+    marks: OnceCell<HashMap<FindingId, Time>>,
+    /// Findings of the list that an earlier attempt has shown, oldest first.
+    listed: OnceCell<HashMap<FindingId, Vec<(Time, Finding)>>>,
+    reports: OnceCell<HashMap<&'a FindingId, Vec<MemberReport<'a>>>>,
+}
+
+/// Report of a member.
+struct MemberReport<'a> {
+    /// True if the run of the member belongs to this panel.
+    is_own: bool,
+    run: &'a RunId,
+    finding: &'a Finding,
 }
 
 /// Returns true if somebody has decided about a finding.
@@ -31,7 +52,7 @@ pub(super) fn is_decided(said: &LatestDispositions, id: &FindingId) -> bool {
     said.get(id).is_some_and(|(_, last)| last.actor != Actor::Engine)
 }
 
-impl ShownReports<'_> {
+impl<'a> ShownReports<'a> {
     /// Returns the problem that an id stands for; `None` if it stands for none yet.
     pub fn problem_of(&self, id: &FindingId) -> Option<StandingProblem> {
         let is_new = !self.earlier.contains_key(id) && !is_known_before(self.view, self.own, id);
@@ -59,30 +80,58 @@ impl ShownReports<'_> {
         if !is_new {
             return None;
         }
+        self.index.marks.get_or_init(|| self.read_marks()).get(id).copied()
+    }
+
+    /// Reads when people last noted, asked, rated or snoozed something about each finding.
+    fn read_marks(&self) -> HashMap<FindingId, Time> {
         let store = &self.services.store;
-        let noted = store.notes(id).unwrap_or_default().into_iter().map(|note| note.at);
-        let asked = store.questions(id).unwrap_or_default().into_iter().map(|question| question.request.at);
-        let rated = store.rating_log().unwrap_or_default().into_iter().filter(|line| line.finding_id == *id);
-        let snoozed = store.snooze_log().unwrap_or_default().into_iter().filter(|line| line.finding_id == *id);
-        noted.chain(asked).chain(rated.map(|line| line.at)).chain(snoozed.map(|line| line.at)).max()
+        let noted = store.notes_where(|_| true).unwrap_or_default().into_iter().map(|note| (note.finding_id, note.at));
+        let asked = store.question_log().unwrap_or_default().into_iter().map(|line| line.request);
+        let asked = asked.map(|request| (request.finding_id, request.at));
+        let rated = store.rating_log().unwrap_or_default().into_iter().map(|line| (line.finding_id, line.at));
+        let snoozed = store.snooze_log().unwrap_or_default().into_iter().map(|line| (line.finding_id, line.at));
+        let mut marks: HashMap<FindingId, Time> = HashMap::new();
+        for (finding, at) in noted.chain(asked).chain(rated).chain(snoozed) {
+            let last = marks.entry(finding).or_insert(at);
+            *last = at.max(*last);
+        }
+        marks
+    }
+
+    /// Reads the findings that an earlier attempt of the panel has listed.
+    fn read_listed(&self) -> HashMap<FindingId, Vec<(Time, Finding)>> {
+        let mut listed: HashMap<FindingId, Vec<(Time, Finding)>> = HashMap::new();
+        for entry in self.services.store.read_journal(self.panel).unwrap_or_default() {
+            if let RunEvent::Finding { finding } = entry.event {
+                listed.entry(finding.finding_id.clone()).or_default().push((entry.at, *finding));
+            }
+        }
+        listed
+    }
+
+    /// Indexes the reports of all members.
+    fn index_reports(&self) -> HashMap<&'a FindingId, Vec<MemberReport<'a>>> {
+        let mut reports: HashMap<&FindingId, Vec<MemberReport<'_>>> = HashMap::new();
+        for member in self.members {
+            let is_own = member.record.links.member_of.as_ref() == Some(self.panel);
+            let held_back = member.output.held_back.iter().map(|held| &held.finding);
+            for finding in member.output.findings.iter().chain(held_back) {
+                let report = MemberReport { is_own, run: &member.record.run_id, finding };
+                reports.entry(&finding.finding_id).or_default().push(report);
+            }
+        }
+        reports
     }
 
     /// Returns the report that the lists showed under an id at a time.
     fn find_shown(&self, id: &FindingId, at: Time) -> Option<Finding> {
-        let entries = self.services.store.read_journal(self.panel).unwrap_or_default();
-        let mut listed = entries.into_iter().filter(|entry| entry.at <= at).filter_map(|entry| match entry.event {
-            RunEvent::Finding { finding } if finding.finding_id == *id => Some(*finding),
-            _ => None,
-        });
-        if let Some(listed) = listed.next_back() {
-            return Some(listed);
+        let listed = self.index.listed.get_or_init(|| self.read_listed()).get(id);
+        if let Some((_, listed)) = listed.and_then(|listed| listed.iter().rfind(|(time, _)| *time <= at)) {
+            return Some(listed.clone());
         }
-        let reports = self.members.iter().flat_map(|member| {
-            let held_back = member.output.held_back.iter().map(|held| &held.finding);
-            let is_own = member.record.links.member_of.as_ref() == Some(self.panel);
-            member.output.findings.iter().chain(held_back).map(move |finding| (is_own, &member.record.run_id, finding))
-        });
-        let shown = reports.filter(|(.., finding)| finding.finding_id == *id && finding.reported_at <= at);
-        shown.max_by_key(|(is_own, run, _)| (*is_own, *run)).map(|(.., finding)| finding.clone())
+        let reports = self.index.reports.get_or_init(|| self.index_reports()).get(id)?;
+        let shown = reports.iter().filter(|report| report.finding.reported_at <= at);
+        shown.max_by_key(|report| (report.is_own, report.run)).map(|report| report.finding.clone())
     }
 }

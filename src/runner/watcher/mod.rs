@@ -588,7 +588,9 @@ impl RepoWatcher {
             ReviewAction::Resume { .. } => format!("reviewing {} ({}): {reason}", run.subject.scope, run.run_id),
             ReviewAction::Adopt { .. } | ReviewAction::Reuse { .. } | ReviewAction::Skip => reason.clone(),
         };
-        self.queue_line(format!("{}: {said}", self.describe_movement(at, pending)));
+        let unsettled = requested.settled.describe_failure().map(|failure| format!("; {failure}"));
+        let unsettled = unsettled.unwrap_or_default();
+        self.queue_line(format!("{}: {said}{unsettled}", self.describe_movement(at, pending)));
         Ok(())
     }
 

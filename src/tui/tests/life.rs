@@ -153,6 +153,7 @@ fn the_history_is_in_the_order_of_time_whatever_happened() {
             at: at(minute),
             reserved_tokens: 0,
             reserved_microdollars: 0,
+            reported_as: None,
         };
         let verdict = QuestionVerdict::Withdrawn;
         let answer = QuestionAnswer { verdict, text: "It is checked.".to_owned(), unstructured: false };

@@ -28,7 +28,17 @@ fn plan(limit: CostLimit) -> PreparedQuestion {
     let run_id = run_id(3).parse().expect("an id");
     let (question, most) = (String::new(), BudgetAmount::default());
     let answerers = vec!["sonnet".to_owned()];
-    PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), answerers, question, limit, most }
+    PreparedQuestion {
+        finding_id: finding(2),
+        listed: finding(2),
+        reported_as: None,
+        run_id,
+        reviewer: "sonnet".into(),
+        answerers,
+        question,
+        limit,
+        most,
+    }
 }
 
 fn question_plan(limit: CostLimit) -> QuestionPlan {
@@ -44,6 +54,7 @@ fn request(question: &str, minutes: i64) -> QuestionRequest {
         at: Time::from_second(NOW / 1000 - minutes * 60).expect("a time"),
         reserved_tokens: 0,
         reserved_microdollars: 0,
+        reported_as: None,
     }
 }
 

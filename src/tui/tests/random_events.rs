@@ -238,9 +238,12 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
                 at: Time::UNIX_EPOCH,
                 reserved_tokens: 0,
                 reserved_microdollars: 0,
+                reported_as: None,
             })),
             false => Ok(QuestionPlan::Ask(Box::new(PreparedQuestion {
+                listed: finding_id.clone(),
                 finding_id,
+                reported_as: None,
                 run_id: support::run_id(3).parse().expect("an id"),
                 reviewer: text(),
                 answerers: vec![text(), text()],

@@ -466,6 +466,7 @@ fn a_question_about_the_shown_finding_reads_its_card_again() {
         at: Time::UNIX_EPOCH,
         reserved_tokens: 0,
         reserved_microdollars: 0,
+        reported_as: None,
     };
     let reads = |commands: Vec<AppCommand>| -> Vec<String> {
         let cards = commands.into_iter().filter_map(|command| match command {

@@ -213,7 +213,7 @@ pub fn apply_asked(app: &mut App, result: Result<QuestionRequest, String>, comma
     match result {
         Ok(request) => {
             prompt::forget_asked(app, prompt::ASK_PROMPTS);
-            refresh_finding(app, &request.finding_id, commands);
+            refresh_asked(app, &request, commands);
             let said = format!("{} is asked; its answer comes here", text::sanitize_line(&request.reviewer));
             app.show_notice(NoticeLevel::Success, said);
         }
@@ -227,7 +227,7 @@ pub fn apply_asked(app: &mut App, result: Result<QuestionRequest, String>, comma
 
 /// Shows a notice about new answers; the page of their finding is read again.
 pub fn apply_answers(app: &mut App, lines: &[FindingQuestion], commands: &mut Vec<AppCommand>) {
-    lines.iter().for_each(|line| refresh_finding(app, &line.request.finding_id, commands));
+    lines.iter().for_each(|line| refresh_asked(app, &line.request, commands));
     let Some(line) = lines.last() else { return };
     let (place, reviewer) = (name_place(app, &line.request.finding_id), text::sanitize_line(&line.request.reviewer));
     let answer = match &line.outcome {
@@ -251,6 +251,14 @@ pub fn apply_answers(app: &mut App, lines: &[FindingQuestion], commands: &mut Ve
 pub fn dismiss_hint(app: &App) -> String {
     let key = app.keymap.key_of(KeyContext::Global, Action::Dismiss);
     key.map_or_else(String::new, |key| format!(": {key} dismisses it"))
+}
+
+/// Has the page and the card of the finding that a question is about read again, and those of the report that it names.
+fn refresh_asked(app: &mut App, request: &QuestionRequest, commands: &mut Vec<AppCommand>) {
+    refresh_finding(app, &request.finding_id, commands);
+    if let Some(report) = &request.reported_as {
+        refresh_finding(app, report, commands);
+    }
 }
 
 /// Has the page and the card of a finding read again.

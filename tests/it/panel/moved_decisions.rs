@@ -16,7 +16,12 @@ fn told(code: &str, kind: &str) -> Turn {
 
 /// Starts a panel, and waits until these members have ended and the held model is asked for the nth time. Returns the run of the
 /// panel, and the ids under which the members have reported the injection.
-fn start_and_wait(panel: &Panel, reviewers: &str, ended: &[&str], held: (&Model, usize)) -> (RunId, Vec<FindingId>) {
+pub(super) fn start_and_wait(
+    panel: &Panel,
+    reviewers: &str,
+    ended: &[&str],
+    held: (&Model, usize),
+) -> (RunId, Vec<FindingId>) {
     let (model, asked) = held;
     model.hold_after(asked - 1);
     let started = out(&panel.place.test.revdeck(&["review", "--reviewer", reviewers]));
@@ -98,6 +103,36 @@ fn of_two_decisions_about_one_problem_the_later_stands(#[case] said: [(&str, &st
     let expected = said.map(|(status, reason)| (status.to_owned(), reason.to_owned()));
     assert_eq!(history(&panel, &reported[0]), expected);
     assert_eq!(history(&panel, &reported[1]), expected[1..]);
+    assert_eq!(panel.listed(), []);
+}
+
+/// The decision about the finding of the list stands, and the report has another one, or the same for itself.
+#[rstest]
+#[case::decided_before_the_finding([(1, "dismissed", "intended"), (0, "addressed", "")])]
+#[case::decided_like_the_finding([(0, "addressed", ""), (1, "addressed", "")])]
+fn a_report_gives_way_to_the_decision_that_stands_and_a_later_one_is_about_the_finding(
+    #[case] said: [(usize, &str, &str); 2],
+) {
+    let third = Model::start(vec![answer(&[])]);
+    let one = vec![told(CODE, "SECURITY")];
+    let panel = Panel::start(one, vec![told(CODE, "CORRECTNESS")], &reviewer("third", &third, CHEAP));
+    let (id, reported) = start_and_wait(&panel, "one,two,third", &["one", "two"], (&third, 1));
+    let [listed, report] = reported.as_slice() else { panic!("{reported:?}") };
+    for (at, status, reason) in said {
+        let mut command = vec!["triage", reported[at].as_str(), status];
+        if !reason.is_empty() {
+            command.extend(["--reason", reason]);
+        }
+        panel.place.revdeck(&command);
+    }
+    third.let_go();
+    panel.place.ended(&id);
+    let last = |id: &FindingId| history(&panel, id).pop().expect("a decision");
+    assert_eq!((last(listed).0.as_str(), last(report).0.as_str()), ("addressed", "obsolete"));
+    assert_eq!(panel.listed(), []);
+    panel.place.revdeck(&["triage", report.as_str(), "dismissed", "--reason", "false alarm"]);
+    assert_eq!(last(listed), ("dismissed".to_owned(), "false alarm".to_owned()));
+    assert_eq!(last(report).0, "obsolete");
     assert_eq!(panel.listed(), []);
 }
 

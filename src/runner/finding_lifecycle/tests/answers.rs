@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{ReviewerKind, ReviewerSettings};
 use crate::domain::{HeldBackPlace, MachineName, Panel, PanelMember, RequestDecision, RunOrigin, TeamPerson};
+use crate::runner::SettledAnswer;
 
 impl LifecycleFixture {
     /// Records a silent review of the working tree that another machine has made, and takes it as the answer to a request here.
@@ -197,7 +198,22 @@ fn a_panel_names_what_its_member_of_another_machine_holds_back() {
         saved_token_estimate: 0,
     };
     panel.links.panel = Some(Panel { name: "opus+haiku".to_owned(), members: vec![member], ..Panel::default() });
-    assert_eq!(bench.services.findings().list_dismissed_by_members(&panel), vec![id]);
+    let list = || bench.services.findings().list_dismissed_by_members(&panel);
+    assert_eq!(list().expect("readable"), vec![id]);
+    // Where the result of a member cannot be read, nobody says that the panel is clean.
+    let store = &bench.services.store;
+    store.with_lock(|locked| locked.create_run(&panel)).expect("recorded");
+    store.write_output(&RunOutput::new(panel.clone())).expect("written");
+    let settle = || bench.services.findings().settle_adopted_result(&panel, &panel);
+    assert_eq!(settle().describe_failure(), None);
+    let member = &panel.links.panel.as_ref().expect("a panel").members[0].run_id;
+    let output = store.root().join("outputs").join(format!("{member}.json"));
+    std::fs::remove_file(&output).and_then(|()| std::fs::create_dir(&output)).expect("in the way");
+    let failure = settle().describe_failure().expect("a failure");
+    assert!(failure.contains("no clean review: ") && failure.contains(member.as_str()), "{failure}");
+    let mut settled = SettledAnswer::default();
+    settled.add_unproven(list());
+    assert!(settled.unproven.is_empty() && settled.failure.is_some(), "{settled:?}");
 }
 
 #[test]

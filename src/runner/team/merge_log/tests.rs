@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::{Actor, FindingRating, FindingSnooze, Priority, Rating, SnoozeEnd, TriageAction};
 use crate::policy::may_set;
-use crate::store::triage::{TriageLog, UndoAuthor, UndoStep, next_undo, status_after};
-use crate::store::{HistoryBuilder, VoidCause};
+use crate::store::triage::{TriageLog, UndoAuthor, UndoStep, next_undo};
+use crate::store::{HistoryBuilder, LastLines, VoidCause};
 
 /// Number of machines.
 const MACHINES: usize = 3;
@@ -85,6 +85,10 @@ fn finding(number: usize) -> FindingId {
 
 fn name(number: usize) -> MachineName {
     format!("machine-{number}").parse().expect("a name")
+}
+
+fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
+    LastLines::new(log).status_of(id)
 }
 
 fn all_findings() -> BTreeSet<FindingId> {
@@ -355,6 +359,21 @@ fn newer_evidence_of_a_review_keeps_the_status_and_late_decisions_keep_their_his
     let statuses: Vec<&str> = machines[1].log.iter().map(|line| line.status.word()).collect();
     assert_eq!(statuses, ["unresolved", "addressed", "unresolved"]);
     assert_eq!(machines[1].describe(&finding(0)), machines[0].describe(&finding(0)));
+}
+
+#[test]
+fn a_dismissed_report_that_has_given_way_to_the_list_of_a_panel_stays_so_until_somebody_decides_again() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    let (mut ada, mut bob) = (Machine::new(0), Machine::new(1));
+    let report = finding(0);
+    ada.append(report.clone(), FindingStatus::Dismissed, Actor::User, at(1), "t_1".to_owned());
+    let run = format!("ar_{:026}", 7).parse().expect("an id");
+    ada.log.push(Disposition::from_merge(&report, FindingStatus::Dismissed, &finding(1), &run, at(2)));
+    ada.compare(&all_findings(), at(3));
+    assert_eq!(ada.log.len(), 2, "{:#?}", ada.log);
+    bob.append(report.clone(), FindingStatus::Dismissed, Actor::User, at(4), "t_2".to_owned());
+    ada.receive(bob.records(), at(5));
+    assert_eq!(status_after(&ada.log, &report), FindingStatus::Dismissed);
 }
 
 #[test]
