@@ -147,7 +147,7 @@ pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, Revi
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use scope_comparison::{ScopeComparer, ScopeFingerprints};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
-pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
+pub(crate) use set_status::{DecidedFinding, SetStatusError, StatusChange, find_decided, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use stored_reports::{StoredReports, find_listed_reports};
 pub(crate) use team::{FollowerProcess, RecordCounts, SyncError, SyncReport, TeamSync};

@@ -42,11 +42,12 @@ pub enum SetStatusError {
 
 /// Finding about which a decision is, although it may name another id.
 #[derive(Debug, Clone, PartialEq)]
-struct DecidedFinding {
-    finding_id: FindingId,
+pub struct DecidedFinding {
+    /// Finding that is decided.
+    pub finding_id: FindingId,
     /// Line by which a report gives way to the finding, because the list of a panel had taken its own decision over. It is stored
     /// with the decision.
-    merge: Option<Disposition>,
+    pub merge: Option<Disposition>,
 }
 
 /// Returns the finding about which a decision is that gives an id a status at a time, after the lines of the log.
@@ -54,7 +55,7 @@ struct DecidedFinding {
 /// # Errors
 ///
 /// If the list of a panel cannot be read.
-fn find_decided(
+pub fn find_decided(
     reports: &mut ListedReports<'_>,
     id: &FindingId,
     (status, at): (FindingStatus, Time),

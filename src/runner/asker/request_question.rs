@@ -194,7 +194,8 @@ impl Asker<'_> {
         if store.unanswered_findings()?.is_empty() {
             return Ok(None);
         }
-        store.pending_question_about(&store.view()?, finding)
+        let view = store.view()?;
+        store.pending_question_about(&view, finding)
     }
 
     /// Records the results of questions whose workers died.
