@@ -26,6 +26,25 @@ const MAX_FETCH_TIME: Duration = Duration::from_secs(10);
 /// Pause before the next attempt to reach the database.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
+/// Error of an attempt to get a claim.
+enum ClaimError {
+    /// The database cannot be asked.
+    Database(DatabaseError),
+    Runner(RunnerError),
+}
+
+impl From<DatabaseError> for ClaimError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<RunnerError> for ClaimError {
+    fn from(error: RunnerError) -> Self {
+        Self::Runner(error)
+    }
+}
+
 /// Memory of the attempts to get a claim.
 #[derive(Default)]
 struct ClaimWait {
@@ -75,12 +94,13 @@ impl RunWorker<'_> {
         let mut wait = ClaimWait::default();
         loop {
             let error = match self.wait_for_claim(&claim, begun.take(), &mut wait, &mut pulse) {
-                Ok(ended) => return ended,
-                Err(error) => error,
+                Ok(ended) => return Ok(ended),
+                Err(ClaimError::Runner(error)) => return Err(error),
+                Err(ClaimError::Database(error)) => error,
             };
             if !wait.is_worth_trying() {
                 self.note_without_claim(&error.to_string())?;
-                self.claim = Some(claim.keep_trying().mark_told());
+                self.claim = Some(claim.keep_trying());
                 return Ok(None);
             }
             if let Some(reason) = sleep_unless_cancelled(RECONNECT_PAUSE, || self.cancel_watch.check()) {
@@ -170,14 +190,14 @@ impl RunWorker<'_> {
         }
     }
 
-    /// The outer error is that of the database.
+    /// Waits for the claim, and then looks for what others have sent. Returns the reason to end the run, if there is one.
     fn wait_for_claim(
         &mut self,
         claim: &ReviewClaim,
         begun: Option<ClaimConnection>,
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
-    ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
+    ) -> Result<Option<CancelReason>, ClaimError> {
         let database = Arc::new(claim.finish_connecting(begun)?);
         let mut listener: Option<Listener> = None;
         loop {
@@ -197,17 +217,15 @@ impl RunWorker<'_> {
             }
             if self.services.team().is_forgotten(&holder.machine) {
                 // What it sends is not read here.
-                let noted = self.note_without_claim(&format!("{} is forgotten here", holder.machine));
-                return Ok(noted.map(|()| None));
+                self.note_without_claim(&format!("{} is forgotten here", holder.machine))?;
+                return Ok(None);
             }
             if let Some(pulse) = pulse {
                 let machine = sanitize_line(&holder.machine).into_owned();
                 pulse.set_state(self.now(), HeartbeatState::Elsewhere { machine });
             }
             if wait.seen.replace(Instant::now()).is_none() {
-                if let Err(error) = self.note_wait(&holder) {
-                    return Ok(Err(error));
-                }
+                self.note_wait(&holder)?;
                 // A run that waits takes no slot.
                 self.services.launcher().start_pending_or_log();
             }
@@ -219,7 +237,7 @@ impl RunWorker<'_> {
             let mut left = Duration::from_secs_f64(holder.seconds_left.max(0.0)).min(MAX_CLAIM_PAUSE);
             loop {
                 if let Some(reason) = self.cancel_watch.check() {
-                    return Ok(Ok(Some(reason)));
+                    return Ok(Some(reason));
                 }
                 match news.wait(CANCEL_INTERVAL) {
                     Ok(None) if !left.is_zero() => left = left.saturating_sub(CANCEL_INTERVAL),
@@ -233,14 +251,9 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim. The outer error is that of
-    /// the database.
-    fn use_claim(
-        &mut self,
-        claim: &ReviewClaim,
-        database: &Arc<Database>,
-    ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
-        let held = claim.clone().keep();
+    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim.
+    fn use_claim(&mut self, claim: &ReviewClaim, database: &Arc<Database>) -> Result<Option<CancelReason>, ClaimError> {
+        let held = claim.clone().keep(Arc::clone(database));
         loop {
             match self.services.team().sync_over(Some(database)) {
                 Ok(_) => break,
@@ -248,43 +261,28 @@ impl RunWorker<'_> {
                 Err(SyncError::Busy) => {
                     if let Some(reason) = sleep_unless_cancelled(CANCEL_INTERVAL, || self.cancel_watch.check()) {
                         self.end_claim(held);
-                        return Ok(Ok(Some(reason)));
+                        return Ok(Some(reason));
                     }
                 }
-                Err(SyncError::Team(TeamError::Database(error))) if error.is_lost_connection() => return Err(error),
+                Err(SyncError::Team(TeamError::Database(error))) if error.is_lost_connection() => {
+                    return Err(error.into());
+                }
                 Err(error) => {
-                    if let Err(error) = self.note_without_claim(&error.to_string()) {
-                        return Ok(Err(error));
-                    }
+                    self.note_without_claim(&error.to_string())?;
                     // Whoever waited for a result that cannot be sent would wait for nothing.
                     if error.is_permanent() {
                         self.end_claim(held);
-                        return Ok(Ok(None));
+                        return Ok(None);
                     }
                     break;
                 }
             }
         }
-        Ok(self.take_answer_or_keep(claim, database, held))
-    }
-
-    fn take_answer_or_keep(
-        &mut self,
-        claim: &ReviewClaim,
-        database: &Database,
-        held: HeldClaim,
-    ) -> Result<Option<CancelReason>, RunnerError> {
         let Some(answer) = self.find_sent_answer()? else {
             self.claim = Some(held);
             return Ok(None);
         };
-        drop(held);
-        // The panel of a member ends the claim.
-        if self.record.links.member_of.is_none()
-            && let Err(error) = claim.release(database, &self.record.run_id)
-        {
-            tracing::warn!(%error, "a claim ends after its time");
-        }
+        self.end_claim(held);
         self.take_answer(&answer)?;
         Ok(Some(CancelReason::Duplicate))
     }
