@@ -200,6 +200,7 @@ impl RunWorker<'_> {
     ) -> Result<Option<CancelReason>, ClaimError> {
         let database = Arc::new(claim.finish_connecting(begun)?);
         let mut listener: Option<Listener> = None;
+        let mut released: Option<RunId> = None;
         loop {
             let holder = match claim.take(&database)? {
                 ClaimAttempt::Taken { .. } => {
@@ -210,9 +211,12 @@ impl RunWorker<'_> {
             };
             if claim.is_of_this_machine(&holder)
                 && let Ok(run) = holder.run.parse::<RunId>()
+                && released.as_ref() != Some(&run)
                 && self.is_over(&run)
             {
+                // Once only: the claim of another role of the database stays until its time is over.
                 claim.release(&database, &run)?;
+                released = Some(run);
                 continue;
             }
             if self.services.team().is_forgotten(&holder.machine) {
