@@ -7,7 +7,7 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, Panel, RunEvent, RunId, RunRecord};
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
-use crate::runner::team::claims::{ClaimAttempt, ClaimConnection, ReviewClaim};
+use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
 use crate::runner::team::held_claim::{ClaimStanding, HeldClaim};
 use crate::runner::worker::RunWorker;
 use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
@@ -81,7 +81,6 @@ impl RunWorker<'_> {
         &mut self,
         mut pulse: Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, RunnerError> {
-        let mut begun = self.claim_connection.take();
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
             Ok(None) => return self.take_sent_answer(),
@@ -93,7 +92,7 @@ impl RunWorker<'_> {
         self.claim = None;
         let mut wait = ClaimWait::default();
         loop {
-            let error = match self.wait_for_claim(&claim, begun.take(), &mut wait, &mut pulse) {
+            let error = match self.wait_for_claim(&claim, &mut wait, &mut pulse) {
                 Ok(ended) => return Ok(ended),
                 Err(ClaimError::Runner(error)) => return Err(error),
                 Err(ClaimError::Database(error)) => error,
@@ -135,7 +134,7 @@ impl RunWorker<'_> {
     }
 
     /// Ends the claim, unless it is that of a panel. Returns true if there was one.
-    pub(super) fn release_claim(&mut self) -> bool {
+    fn release_claim(&mut self) -> bool {
         match self.claim.take() {
             Some(held) => self.end_claim(held),
             None => return false,
@@ -145,7 +144,7 @@ impl RunWorker<'_> {
 
     /// Asks whether the run still has its claim. If another machine may have had it meanwhile, does as
     /// [`RunWorker::claim_review`].
-    pub(super) fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
+    fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
         let Some(held) = &mut self.claim else { return Ok(None) };
         match held.check() {
             ClaimStanding::Held => Ok(None),
@@ -194,11 +193,10 @@ impl RunWorker<'_> {
     fn wait_for_claim(
         &mut self,
         claim: &ReviewClaim,
-        begun: Option<ClaimConnection>,
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, ClaimError> {
-        let database = Arc::new(claim.finish_connecting(begun)?);
+        let database = Arc::new(claim.finish_connecting(self.claim_connection.take())?);
         let mut listener: Option<Listener> = None;
         let mut released: Option<RunId> = None;
         loop {
