@@ -292,17 +292,24 @@ mod tests {
 
     use super::*;
 
+    impl ReviewClaim {
+        /// Returns a claim in a database at a port of this machine.
+        pub(in crate::runner::team) fn at_port(port: u16) -> Self {
+            Self {
+                address: DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address"),
+                project: "app".to_owned(),
+                machine: "ada-1".parse().expect("a name"),
+                review: String::new(),
+                holder: "ar_01M8KHBWYCRT879842CJ19XG3H".parse().expect("an id"),
+            }
+        }
+    }
+
     #[test]
     fn a_connection_that_was_begun_is_not_made_again() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let claim = ReviewClaim {
-            address: DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address"),
-            project: "app".to_owned(),
-            machine: "ada-1".parse().expect("a name"),
-            review: String::new(),
-            holder: "ar_01M8KHBWYCRT879842CJ19XG3H".parse().expect("an id"),
-        };
+        let claim = ReviewClaim::at_port(port);
         let begun = claim.clone().begin_to_connect();
         // The server hangs up, which is the answer of this connection.
         drop(listener.accept().expect("a client"));

@@ -3,9 +3,11 @@
 //! A machine that was suspended, or that could not reach the database for longer than a claim lasts, may find its claim again as if
 //! nothing had happened: another machine has had it meanwhile, and has sent its result. So a claim that was interrupted stays in
 //! doubt until the run claims the review anew, which looks for that result.
+//!
+//! Only the thread asks the database about the claim, one question after the other, so no late renewal follows the end of a claim.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::claims::{ClaimAttempt, ReviewClaim};
@@ -17,19 +19,26 @@ const LEASE: Duration = Duration::from_secs(CLAIM_SECONDS as u64);
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(CLAIM_SECONDS as u64 / 3);
 /// Interval between two attempts to renew a claim after one has failed.
 const RENEWAL_RETRY: Duration = Duration::from_secs(3);
-/// Maximum wait of a request for the answer whether the run still has its claim. An answer takes some milliseconds; a connection
-/// that a router has dropped says nothing for a minute.
-const MAX_CHECK_TIME: Duration = Duration::from_secs(5);
+/// Maximum wait of a run for the thread that asks the database. An answer takes some milliseconds; a connection that a router has
+/// dropped says nothing until its time limit.
+const MAX_ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 /// Claim that a thread renews until it is dropped. It does not end then, but after its time.
 pub(in crate::runner) struct HeldClaim {
-    claim: ReviewClaim,
     lease: Arc<Mutex<Lease>>,
-    /// Asks the thread to renew the claim at once, and ends it when it is dropped.
-    questions: Sender<Sender<()>>,
-    /// Returns the connection of the thread.
-    renewing: Option<std::thread::JoinHandle<Option<Database>>>,
+    /// Gives orders to the thread, and ends it when it is dropped.
+    orders: Sender<ClaimOrder>,
+    /// Answer to a check for which a request has waited in vain.
+    late_answer: Option<Receiver<()>>,
     is_told: bool,
+}
+
+/// Order to the thread that renews a claim; it answers when it has done it or failed.
+enum ClaimOrder {
+    /// Renew the claim at once.
+    Renew(Sender<()>),
+    /// End the claim.
+    Release(Sender<()>),
 }
 
 /// Answer to the question whether a run still has its claim.
@@ -70,7 +79,8 @@ impl Lease {
         self.is_away = renewed.is_err();
         match renewed {
             Ok(ClaimAttempt::Taken { is_renewal }) => {
-                self.is_interrupted |= !is_renewal;
+                // The members of a panel have one claim: another one may have got it back after the interruption.
+                self.is_interrupted |= !is_renewal || self.may_be_over();
                 self.renewed = Some(began);
             }
             Ok(ClaimAttempt::Elsewhere(_)) => self.is_interrupted = true,
@@ -92,89 +102,139 @@ impl Lease {
     }
 }
 
-impl ReviewClaim {
-    /// Starts a thread that renews the claim, which the run has just taken.
-    pub(in crate::runner) fn keep(self) -> HeldClaim {
-        HeldClaim::start(self, Lease::new_taken())
-    }
-
-    /// Starts a thread that takes the claim as soon as the database can be asked.
-    pub(in crate::runner) fn keep_trying(self) -> HeldClaim {
-        HeldClaim::start(self, Lease::new_unasked())
-    }
-
-    /// Takes the claim or renews it, by the connection that is there or a new one: one that was idle may be gone.
-    fn renew(&self, connection: &mut Option<Database>) -> Result<ClaimAttempt, DatabaseError> {
-        if let Some(Ok(attempt)) = connection.as_ref().map(|database| self.take(database)) {
-            return Ok(attempt);
-        }
-        *connection = None;
-        let database = self.connect()?;
-        let attempt = self.take(&database)?;
-        *connection = Some(database);
-        Ok(attempt)
-    }
+/// Thread that renews a claim.
+struct ClaimRenewal {
+    claim: ReviewClaim,
+    /// Gone when the run has let go of the claim.
+    lease: Weak<Mutex<Lease>>,
+    connection: Option<Arc<Database>>,
 }
 
-impl HeldClaim {
-    fn start(claim: ReviewClaim, lease: Lease) -> Self {
-        let mut pause = pause_after(lease.is_away);
-        let lease = Arc::new(Mutex::new(lease));
-        let (questions, asked) = channel::<Sender<()>>();
-        let (renewed_claim, known) = (claim.clone(), Arc::clone(&lease));
-        let renewing = std::thread::Builder::new().name("team-claim".to_owned()).spawn(move || {
-            let mut connection = None;
-            loop {
-                let question = match asked.recv_timeout(pause) {
-                    Ok(question) => Some(question),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => return connection,
-                };
-                // The claim ends by the time at which the database got the question, not by that of the answer.
-                let began = (Instant::now(), SystemTime::now());
-                let renewed = renewed_claim.renew(&mut connection);
-                let mut known = lock(&known);
-                if let Err(error) = &renewed
-                    && !known.is_away
-                {
-                    tracing::warn!(%error, "a claim is not renewed");
+impl ClaimRenewal {
+    fn run(mut self, mut pause: Duration, orders: &Receiver<ClaimOrder>) {
+        loop {
+            let answer = match orders.recv_timeout(pause) {
+                Ok(ClaimOrder::Renew(answer)) => Some(answer),
+                Ok(ClaimOrder::Release(answer)) => {
+                    self.release();
+                    // The run may have gone on.
+                    let _ = answer.send(());
+                    return;
                 }
-                known.record_renewal(began, &renewed);
-                pause = pause_after(known.is_away);
-                drop(known);
-                if let Some(question) = question {
-                    // Whoever asked may have given up.
-                    let _ = question.send(());
-                }
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            pause = self.renew();
+            if let Some(answer) = answer {
+                // The run may have gone on.
+                let _ = answer.send(());
             }
-        });
-        let renewing = renewing.inspect_err(|error| tracing::warn!(%error, "a claim is not renewed")).ok();
-        Self { claim, lease, questions, renewing, is_told: false }
+        }
     }
 
-    /// Ends the claim at once. The members of a panel leave it to the panel.
-    pub(in crate::runner) fn release(self) {
-        let Self { claim, questions, renewing, .. } = self;
-        drop(questions);
-        // The thread must not take the claim again.
-        let connection = renewing.and_then(|thread| thread.join().ok().flatten());
-        let released = match connection.map(|database| claim.release(&database, claim.holder())) {
-            Some(Ok(())) => Ok(()),
-            _ => claim.connect().and_then(|database| claim.release(&database, claim.holder())),
+    /// Takes the claim or renews it. Returns the pause until the next time.
+    fn renew(&mut self) -> Duration {
+        // The claim ends by the time at which the database got the question, not by that of the answer.
+        let began = (Instant::now(), SystemTime::now());
+        let renewed = match self.ask_over_connection(ReviewClaim::take) {
+            Some(attempt) => Ok(attempt),
+            // The run has let go of the claim while a lost connection was silent, and must not get it again.
+            None if self.lease.strong_count() == 0 => return RENEWAL_RETRY,
+            None => self.ask_anew(ReviewClaim::take),
         };
-        if let Err(error) = released {
+        let Some(lease) = self.lease.upgrade() else { return RENEWAL_RETRY };
+        let mut lease = lock(&lease);
+        if let Err(error) = &renewed
+            && !lease.is_away
+        {
+            tracing::warn!(%error, "a claim is not renewed");
+        }
+        lease.record_renewal(began, &renewed);
+        pause_after(lease.is_away)
+    }
+
+    fn release(&mut self) {
+        let release = |claim: &ReviewClaim, database: &Database| claim.release(database, claim.holder());
+        if self.ask_over_connection(release).is_none()
+            && let Err(error) = self.ask_anew(release)
+        {
             tracing::warn!(%error, "a claim ends after its time");
         }
     }
 
-    /// Asks the database whether the run still has the claim. While the database is away, answers by what is known.
-    pub(in crate::runner) fn check(&self) -> ClaimStanding {
-        if !lock(&self.lease).is_away {
+    /// Asks over the connection that is there; `None` if there is none, or it has failed: one that was idle may be gone.
+    fn ask_over_connection<T>(
+        &mut self,
+        question: impl FnOnce(&ReviewClaim, &Database) -> Result<T, DatabaseError>,
+    ) -> Option<T> {
+        let database = self.connection.take()?;
+        let answer = question(&self.claim, &database).ok()?;
+        self.connection = Some(database);
+        Some(answer)
+    }
+
+    /// Asks over a new connection.
+    fn ask_anew<T>(
+        &mut self,
+        question: impl FnOnce(&ReviewClaim, &Database) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let database = self.claim.connect()?;
+        let answer = question(&self.claim, &database)?;
+        self.connection = Some(Arc::new(database));
+        Ok(answer)
+    }
+}
+
+impl ReviewClaim {
+    /// Starts a thread that renews the claim, which the run has just taken over this connection.
+    pub(in crate::runner) fn keep(self, database: Arc<Database>) -> HeldClaim {
+        HeldClaim::start(self, Lease::new_taken(), Some(database))
+    }
+
+    /// Starts a thread that takes the claim as soon as the database can be asked. People know that the run goes on without it.
+    pub(in crate::runner) fn keep_trying(self) -> HeldClaim {
+        HeldClaim { is_told: true, ..HeldClaim::start(self, Lease::new_unasked(), None) }
+    }
+}
+
+impl HeldClaim {
+    fn start(claim: ReviewClaim, lease: Lease, connection: Option<Arc<Database>>) -> Self {
+        let pause = pause_after(lease.is_away);
+        let lease = Arc::new(Mutex::new(lease));
+        let (orders, received) = channel();
+        let renewal = ClaimRenewal { claim, lease: Arc::downgrade(&lease), connection };
+        let thread = std::thread::Builder::new().name("team-claim".to_owned());
+        if let Err(error) = thread.spawn(move || renewal.run(pause, &received)) {
+            tracing::warn!(%error, "a claim is not renewed");
+        }
+        Self { lease, orders, late_answer: None, is_told: false }
+    }
+
+    /// Ends the claim; the members of a panel leave it to the panel. Waits for that for a short time only: a database that is silent
+    /// holds up no run.
+    pub(in crate::runner) fn release(self) {
+        self.release_within(MAX_ANSWER_WAIT);
+    }
+
+    fn release_within(self, limit: Duration) {
+        let (answer, answered) = channel();
+        if self.orders.send(ClaimOrder::Release(answer)).is_ok() {
+            let _ = answered.recv_timeout(limit);
+        }
+    }
+
+    /// Asks the database whether the run still has the claim. While the database is away or silent, answers by what is known.
+    pub(in crate::runner) fn check(&mut self) -> ClaimStanding {
+        self.check_within(MAX_ANSWER_WAIT)
+    }
+
+    fn check_within(&mut self, limit: Duration) -> ClaimStanding {
+        let is_silent = self.late_answer.as_ref().is_some_and(|late| late.try_recv() == Err(TryRecvError::Empty));
+        if !is_silent && !lock(&self.lease).is_away {
             let (answer, answered) = channel();
-            if self.questions.send(answer).is_ok() {
-                // Without an answer in time, the clocks decide.
-                let _ = answered.recv_timeout(MAX_CHECK_TIME);
-            }
+            let is_late = self.orders.send(ClaimOrder::Renew(answer)).is_ok() && answered.recv_timeout(limit).is_err();
+            // Only one request waits in vain. Without an answer, the clocks decide.
+            self.late_answer = is_late.then_some(answered);
         }
         lock(&self.lease).standing()
     }
@@ -188,12 +248,6 @@ impl HeldClaim {
     pub(in crate::runner) fn begin_telling(&mut self) -> bool {
         !std::mem::replace(&mut self.is_told, true)
     }
-
-    /// Records that people know that the run goes on without its claim.
-    pub(in crate::runner) fn mark_told(mut self) -> Self {
-        self.is_told = true;
-        self
-    }
 }
 
 fn pause_after(is_away: bool) -> Duration {
@@ -206,8 +260,10 @@ fn lock(lease: &Mutex<Lease>) -> MutexGuard<'_, Lease> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
-    use crate::team::postgres::ClaimHolder;
+    use crate::team::postgres::{ClaimHolder, MAX_CLAIM_CALL};
 
     fn taken(is_renewal: bool) -> Result<ClaimAttempt, DatabaseError> {
         Ok(ClaimAttempt::Taken { is_renewal })
@@ -250,6 +306,35 @@ mod tests {
             }
             assert_eq!(lease.standing(), expected, "{title}");
         }
+    }
+
+    #[test]
+    fn a_member_notices_an_interruption_after_which_another_member_got_the_claim_back() {
+        let wall = SystemTime::now();
+        let mut lease = Lease { renewed: Some((Instant::now(), wall - LEASE)), ..Lease::new_taken() };
+        lease.record_renewal((Instant::now(), wall), &taken(true));
+        assert_eq!(lease.standing(), ClaimStanding::InDoubt);
+    }
+
+    #[test]
+    fn a_database_that_is_silent_holds_up_one_request_for_a_time_and_no_end_of_a_run() {
+        let (short, far) = (Duration::from_millis(50), Duration::from_secs(600));
+        // The system accepts connections, and nobody answers.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let mut held = HeldClaim::start(ReviewClaim::at_port(port), Lease::new_taken(), None);
+        let begun = Instant::now();
+        assert_eq!(held.check_within(short), ClaimStanding::Held);
+        assert_eq!(held.check_within(far), ClaimStanding::Held, "the clocks decide");
+        held.release_within(short);
+        // The attempt to connect is still under way.
+        assert!(begun.elapsed() < MAX_ANSWER_WAIT);
+    }
+
+    #[test]
+    fn a_connection_that_nobody_answers_on_costs_no_claim() {
+        // A silent statement, a login, and the statement over that connection.
+        assert!(RENEWAL_INTERVAL + 3 * MAX_CLAIM_CALL < LEASE);
     }
 
     #[test]

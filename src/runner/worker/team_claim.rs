@@ -7,7 +7,7 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, Panel, RunEvent, RunId, RunRecord};
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
-use crate::runner::team::claims::{ClaimAttempt, ClaimConnection, ReviewClaim};
+use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
 use crate::runner::team::held_claim::{ClaimStanding, HeldClaim};
 use crate::runner::worker::RunWorker;
 use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
@@ -25,6 +25,25 @@ const MAX_LOST_CONNECTION: Duration = Duration::from_secs(CLAIM_SECONDS as u64);
 const MAX_FETCH_TIME: Duration = Duration::from_secs(10);
 /// Pause before the next attempt to reach the database.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Error of an attempt to get a claim.
+enum ClaimError {
+    /// The database cannot be asked.
+    Database(DatabaseError),
+    Runner(RunnerError),
+}
+
+impl From<DatabaseError> for ClaimError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<RunnerError> for ClaimError {
+    fn from(error: RunnerError) -> Self {
+        Self::Runner(error)
+    }
+}
 
 /// Memory of the attempts to get a claim.
 #[derive(Default)]
@@ -62,7 +81,6 @@ impl RunWorker<'_> {
         &mut self,
         mut pulse: Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, RunnerError> {
-        let mut begun = self.claim_connection.take();
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
             Ok(None) => return self.take_sent_answer(),
@@ -74,13 +92,14 @@ impl RunWorker<'_> {
         self.claim = None;
         let mut wait = ClaimWait::default();
         loop {
-            let error = match self.wait_for_claim(&claim, begun.take(), &mut wait, &mut pulse) {
-                Ok(ended) => return ended,
-                Err(error) => error,
+            let error = match self.wait_for_claim(&claim, &mut wait, &mut pulse) {
+                Ok(ended) => return Ok(ended),
+                Err(ClaimError::Runner(error)) => return Err(error),
+                Err(ClaimError::Database(error)) => error,
             };
             if !wait.is_worth_trying() {
                 self.note_without_claim(&error.to_string())?;
-                self.claim = Some(claim.keep_trying().mark_told());
+                self.claim = Some(claim.keep_trying());
                 return Ok(None);
             }
             if let Some(reason) = sleep_unless_cancelled(RECONNECT_PAUSE, || self.cancel_watch.check()) {
@@ -115,7 +134,7 @@ impl RunWorker<'_> {
     }
 
     /// Ends the claim, unless it is that of a panel. Returns true if there was one.
-    pub(super) fn release_claim(&mut self) -> bool {
+    fn release_claim(&mut self) -> bool {
         match self.claim.take() {
             Some(held) => self.end_claim(held),
             None => return false,
@@ -125,7 +144,7 @@ impl RunWorker<'_> {
 
     /// Asks whether the run still has its claim. If another machine may have had it meanwhile, does as
     /// [`RunWorker::claim_review`].
-    pub(super) fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
+    fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
         let Some(held) = &mut self.claim else { return Ok(None) };
         match held.check() {
             ClaimStanding::Held => Ok(None),
@@ -170,16 +189,16 @@ impl RunWorker<'_> {
         }
     }
 
-    /// The outer error is that of the database.
+    /// Waits for the claim, and then looks for what others have sent. Returns the reason to end the run, if there is one.
     fn wait_for_claim(
         &mut self,
         claim: &ReviewClaim,
-        begun: Option<ClaimConnection>,
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
-    ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
-        let database = Arc::new(claim.finish_connecting(begun)?);
+    ) -> Result<Option<CancelReason>, ClaimError> {
+        let database = Arc::new(claim.finish_connecting(self.claim_connection.take())?);
         let mut listener: Option<Listener> = None;
+        let mut released: Option<RunId> = None;
         loop {
             let holder = match claim.take(&database)? {
                 ClaimAttempt::Taken { .. } => {
@@ -190,24 +209,25 @@ impl RunWorker<'_> {
             };
             if claim.is_of_this_machine(&holder)
                 && let Ok(run) = holder.run.parse::<RunId>()
+                && released.as_ref() != Some(&run)
                 && self.is_over(&run)
             {
+                // Once only: the claim of another role of the database stays until its time is over.
                 claim.release(&database, &run)?;
+                released = Some(run);
                 continue;
             }
             if self.services.team().is_forgotten(&holder.machine) {
                 // What it sends is not read here.
-                let noted = self.note_without_claim(&format!("{} is forgotten here", holder.machine));
-                return Ok(noted.map(|()| None));
+                self.note_without_claim(&format!("{} is forgotten here", holder.machine))?;
+                return Ok(None);
             }
             if let Some(pulse) = pulse {
                 let machine = sanitize_line(&holder.machine).into_owned();
                 pulse.set_state(self.now(), HeartbeatState::Elsewhere { machine });
             }
             if wait.seen.replace(Instant::now()).is_none() {
-                if let Err(error) = self.note_wait(&holder) {
-                    return Ok(Err(error));
-                }
+                self.note_wait(&holder)?;
                 // A run that waits takes no slot.
                 self.services.launcher().start_pending_or_log();
             }
@@ -219,7 +239,7 @@ impl RunWorker<'_> {
             let mut left = Duration::from_secs_f64(holder.seconds_left.max(0.0)).min(MAX_CLAIM_PAUSE);
             loop {
                 if let Some(reason) = self.cancel_watch.check() {
-                    return Ok(Ok(Some(reason)));
+                    return Ok(Some(reason));
                 }
                 match news.wait(CANCEL_INTERVAL) {
                     Ok(None) if !left.is_zero() => left = left.saturating_sub(CANCEL_INTERVAL),
@@ -233,14 +253,9 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim. The outer error is that of
-    /// the database.
-    fn use_claim(
-        &mut self,
-        claim: &ReviewClaim,
-        database: &Arc<Database>,
-    ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
-        let held = claim.clone().keep();
+    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim.
+    fn use_claim(&mut self, claim: &ReviewClaim, database: &Arc<Database>) -> Result<Option<CancelReason>, ClaimError> {
+        let held = claim.clone().keep(Arc::clone(database));
         loop {
             match self.services.team().sync_over(Some(database)) {
                 Ok(_) => break,
@@ -248,43 +263,28 @@ impl RunWorker<'_> {
                 Err(SyncError::Busy) => {
                     if let Some(reason) = sleep_unless_cancelled(CANCEL_INTERVAL, || self.cancel_watch.check()) {
                         self.end_claim(held);
-                        return Ok(Ok(Some(reason)));
+                        return Ok(Some(reason));
                     }
                 }
-                Err(SyncError::Team(TeamError::Database(error))) if error.is_lost_connection() => return Err(error),
+                Err(SyncError::Team(TeamError::Database(error))) if error.is_lost_connection() => {
+                    return Err(error.into());
+                }
                 Err(error) => {
-                    if let Err(error) = self.note_without_claim(&error.to_string()) {
-                        return Ok(Err(error));
-                    }
+                    self.note_without_claim(&error.to_string())?;
                     // Whoever waited for a result that cannot be sent would wait for nothing.
                     if error.is_permanent() {
                         self.end_claim(held);
-                        return Ok(Ok(None));
+                        return Ok(None);
                     }
                     break;
                 }
             }
         }
-        Ok(self.take_answer_or_keep(claim, database, held))
-    }
-
-    fn take_answer_or_keep(
-        &mut self,
-        claim: &ReviewClaim,
-        database: &Database,
-        held: HeldClaim,
-    ) -> Result<Option<CancelReason>, RunnerError> {
         let Some(answer) = self.find_sent_answer()? else {
             self.claim = Some(held);
             return Ok(None);
         };
-        drop(held);
-        // The panel of a member ends the claim.
-        if self.record.links.member_of.is_none()
-            && let Err(error) = claim.release(database, &self.record.run_id)
-        {
-            tracing::warn!(%error, "a claim ends after its time");
-        }
+        self.end_claim(held);
         self.take_answer(&answer)?;
         Ok(Some(CancelReason::Duplicate))
     }

@@ -1,5 +1,7 @@
 //! Claims reviews for a while, so that equivalent ones elsewhere wait for the result.
 
+use std::time::Duration;
+
 use tokio_postgres::types::Type;
 
 use super::connection::{Database, DatabaseError};
@@ -8,6 +10,9 @@ use crate::domain::{MachineName, RunId};
 /// Length of a claim in seconds. A machine that renews it three times as often keeps it through a connection that is lost for a
 /// minute; after a machine has died, others wait no longer than this.
 pub const CLAIM_SECONDS: i32 = 90;
+/// Time limit of a statement about claims, which takes some milliseconds. A connection that a router has dropped says nothing for a
+/// minute; the claim must be renewed over another one before it ends.
+pub const MAX_CLAIM_CALL: Duration = Duration::from_secs(10);
 
 /// Run that has a claim.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +46,8 @@ impl Database {
         machine: &MachineName,
         seconds: i32,
     ) -> Result<ClaimHolder, DatabaseError> {
-        let row = self.query_one(
+        let row = self.query_one_within(
+            MAX_CLAIM_CALL,
             "claiming a review",
             CLAIM_REVIEW,
             &[
@@ -61,6 +67,7 @@ impl Database {
     /// Returns an error when the database cannot be asked.
     pub fn release_claims(&self, project: &str, run: &RunId) -> Result<(), DatabaseError> {
         let parameters: &[_] = &[(&project as _, Type::TEXT), (&run.as_str() as _, Type::TEXT)];
-        self.query("ending a claim", "SELECT revdeck.release_claims($1, $2)", parameters).map(drop)
+        let sql = "SELECT revdeck.release_claims($1, $2)";
+        self.query_one_within(MAX_CLAIM_CALL, "ending a claim", sql, parameters).map(drop)
     }
 }

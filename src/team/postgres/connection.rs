@@ -245,7 +245,18 @@ impl Database {
         sql: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Row, DatabaseError> {
-        self.wait(doing, self.client.query_typed_one(sql, parameters))
+        self.query_one_within(CALL_TIMEOUT, doing, sql, parameters)
+    }
+
+    /// Does the same as [`Database::query_one`], within another time than most calls.
+    pub(super) fn query_one_within(
+        &self,
+        limit: Duration,
+        doing: &'static str,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Row, DatabaseError> {
+        self.wait_within(limit, doing, self.client.query_typed_one(sql, parameters))
     }
 
     /// Returns the version of the tables, and the version that a program must know to use them.
@@ -271,13 +282,21 @@ impl Database {
         doing: &'static str,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, DatabaseError> {
-        let limited = async { tokio::time::timeout(CALL_TIMEOUT, call).await };
-        let place = || self.place.clone();
+        self.wait_within(CALL_TIMEOUT, doing, call)
+    }
+
+    fn wait_within<T>(
+        &self,
+        limit: Duration,
+        doing: &'static str,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, DatabaseError> {
+        let limited = async { tokio::time::timeout(limit, call).await };
         match self.runtime.block_on(limited) {
             Ok(result) => result.map_err(|error| self.explain(doing, &error)),
             Err(_) => {
-                let what = format!("no answer within {} s", CALL_TIMEOUT.as_secs());
-                Err(DatabaseError::Query { place: place(), doing, what, code: String::new() })
+                let what = format!("no answer within {} s", limit.as_secs());
+                Err(DatabaseError::Query { place: self.place.clone(), doing, what, code: String::new() })
             }
         }
     }

@@ -28,7 +28,7 @@ mod schema;
 pub use address::{DatabaseAddress, is_database};
 pub use backend::PostgresBackend;
 pub use budget::{TeamBudget, TeamReservation};
-pub use claims::{CLAIM_SECONDS, ClaimHolder};
+pub use claims::{CLAIM_SECONDS, ClaimHolder, MAX_CLAIM_CALL};
 pub use connection::{Database, DatabaseError};
 pub use listener::{Listener, News, NewsSender};
 pub use project::project_name;

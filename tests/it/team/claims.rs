@@ -180,6 +180,22 @@ fn a_machine_that_has_died_holds_nobody_for_long() {
 }
 
 #[test]
+fn a_claim_that_this_machine_may_not_end_is_waited_for() {
+    let Some(mut held) = HeldReview::start(vec![report(), report()]) else { return };
+    // As if the address of the database had named another role when the run began.
+    held.database.sql("UPDATE revdeck.claims SET held_by = 'somebody'");
+    let ended = newest_run(&held.ada)["run_id"].as_str().expect("an id").to_owned();
+    held.ada.revdeck(&["cancel", &ended]);
+    held.first.wait().expect("an end");
+    let second = start_review(&held.ada);
+    wait_for_note(&held.ada, "waits for ada-1");
+    expire_claims(&held.database);
+    wait_for("the second request", || (held.model.asked() == 2).then_some(()));
+    held.model.let_go();
+    assert_eq!(end_of(second)["findings"].as_array().expect("findings").len(), 1);
+}
+
+#[test]
 fn a_result_that_a_killed_worker_has_not_sent_goes_out_with_the_next_request() {
     let Some(held) = HeldReview::start(vec![report()]) else { return };
     held.database.refuse_connections(true);
