@@ -160,6 +160,11 @@ impl Disposition {
         self.is_decision() && self.run_id.is_some()
     }
 
+    /// Returns true for an undo after which its author has not decided.
+    pub fn is_withdrawal(&self) -> bool {
+        self.action == TriageAction::Undo && self.status.is_undecided()
+    }
+
     /// Returns the group of the lines that follow from forgetting a machine.
     pub fn forget_group(machine: &MachineName) -> String {
         format!("{FORGET_PREFIX}{machine}")

@@ -33,15 +33,15 @@ pub struct TakenDecision<'a> {
 ///   assistant, that is later than a decision outweighs it, unless it is a dismissal.
 /// - Dismissals hold whenever they were made, because the same code may have been reviewed before the panel. Other decisions
 ///   hold if they were made while the members worked, or if a person replaces a decision that would hold else.
-/// - An undo that opens a report again, and a report that a person opened after another panel had listed it elsewhere, say
-///   nothing about the finding.
+/// - An undo that opens a report or the finding again, and a report that a person opened after another panel had listed it
+///   elsewhere, say nothing about the finding.
 pub fn take_over_decisions<'a>(
     listed: Option<LoggedDecision<'a>>,
     reports: &[LoggedDecision<'a>],
 ) -> Vec<TakenDecision<'a>> {
     let is_later = |report: &LoggedDecision<'_>| {
         listed.is_none_or(|listed| {
-            let by_person = listed.line.actor == Actor::User;
+            let by_person = listed.line.actor == Actor::User && !listed.line.is_withdrawal();
             report.place > listed.place || (!by_person && report.line.status == FindingStatus::Dismissed)
         })
     };
@@ -87,7 +87,7 @@ fn is_about_problem(report: &LoggedDecision<'_>, last: Option<&Disposition>) -> 
 pub fn gives_way(report: Option<&Disposition>, listed: Option<&Disposition>, is_seen: bool) -> bool {
     let Some(report) = report else { return true };
     let takes_over = |listed: &Disposition| listed.is_taken_over() && listed.group == report.group;
-    let decided = listed.filter(|listed| listed.is_decision());
+    let decided = listed.filter(|listed| listed.is_decision() && !listed.is_withdrawal());
     match report.status {
         FindingStatus::Open | FindingStatus::Unresolved => {
             report.actor == Actor::Engine || report.previous != FindingStatus::Obsolete
@@ -267,5 +267,9 @@ mod tests {
         let undone = Disposition { action: TriageAction::Undo, ..line(User, Dismissed, Open, "") };
         let at = |line, place| LoggedDecision { line, place, is_since_request: true };
         assert_eq!(take_over_decisions(Some(at(&dismissed, 5)), &[at(&undone, 10)]), []);
+        // Nor does one about the finding outweigh an earlier dismissal of the report.
+        let taken = take_over_decisions(Some(at(&undone, 10)), &[at(&dismissed, 5)]);
+        assert_eq!(taken.iter().map(|taken| taken.decision.line).collect::<Vec<_>>(), [&dismissed]);
+        assert!(!gives_way(Some(&dismissed), Some(&undone), true));
     }
 }

@@ -211,5 +211,11 @@ mod tests {
             merged.iter().map(|line| (&line.finding_id, line.merged_into.as_ref())).collect();
         let expected: Vec<(&FindingId, Option<&FindingId>)> = reports.iter().zip(listed.iter().map(Some)).collect();
         assert_eq!(merged, expected, "all but the one of several problems");
+        // A report that a later panel has listed as another finding gives way once.
+        let later = fixture.write_list(&[(&listed[1], &[&reports[0]])]);
+        let log = [log.as_slice(), &[dismiss(&listed[1], Some(later))]].concat();
+        let merged = store.merge_undone_reports(&log, &undone[..1]).expect("readable");
+        let into: Vec<Option<&FindingId>> = merged.iter().map(|line| line.merged_into.as_ref()).collect();
+        assert_eq!(into, [Some(&listed[1])]);
     }
 }

@@ -93,7 +93,13 @@ impl<'a> ListedReports<'a> {
     /// Returns an error when the output of a panel cannot be read.
     pub fn find_taken_over(&mut self, report: &FindingId) -> Result<Option<(FindingId, RunId)>, StoreError> {
         let last = self.last.get(report).filter(|last| last.is_decision() && last.action != TriageAction::Undo);
-        let Some(panels) = last.and_then(|last| self.taken_over.get(last.group.as_str())) else { return Ok(None) };
+        last.map_or(Ok(None), |last| self.find_in_group(report, &last.group))
+    }
+
+    /// Returns the finding of a panel's list that has taken over the decision of this group about a report, and the run of the panel:
+    /// the newest one that has.
+    fn find_in_group(&mut self, report: &FindingId, group: &str) -> Result<Option<(FindingId, RunId)>, StoreError> {
+        let Some(panels) = self.taken_over.get(group) else { return Ok(None) };
         for TakenByPanel { run, findings } in panels.iter().rev() {
             let list = match self.lists.entry((*run).clone()) {
                 Entry::Occupied(known) => known.into_mut(),
@@ -165,16 +171,12 @@ impl Store {
         log: &[Disposition],
         undone: &[Disposition],
     ) -> Result<Vec<Disposition>, StoreError> {
+        let mut reports = ListedReports::new(self, log);
         let mut merged = Vec::new();
-        let Some(group) = undone.first().map(|first| first.group.as_str()) else { return Ok(merged) };
-        let reports = ListedReports::new(self, log);
-        for TakenByPanel { run, findings } in reports.taken_over.get(group).into_iter().flatten() {
-            let list = read_list(self, run)?;
-            let open = undone.iter().filter(|line| line.status.is_undecided());
-            merged.extend(open.filter_map(|line| {
-                let listed = find_in_list(&list, &line.finding_id).filter(|listed| findings.contains(listed))?;
-                Some(Disposition::from_merge(&line.finding_id, line.status, listed, run, line.at))
-            }));
+        for line in undone.iter().filter(|line| line.status.is_undecided()) {
+            if let Some((listed, run)) = reports.find_in_group(&line.finding_id, &line.group)? {
+                merged.push(Disposition::from_merge(&line.finding_id, line.status, &listed, &run, line.at));
+            }
         }
         Ok(merged)
     }

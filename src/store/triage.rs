@@ -441,16 +441,26 @@ impl<'a> UndoStacks<'a> {
 }
 
 /// Returns the decisions of other people that stand again once the author has taken the own ones back, as the next exchange would
-/// append them: those that came after the own decision, of which the latest stands. Nobody speaks for others by an undo.
+/// append them: those that came after the last own decision, which has replaced the earlier ones. Of them the latest stands. Nobody
+/// speaks for others by an undo. The log does not say which decisions others have replaced; only the exchange knows.
 fn find_standing(log: &[Disposition], undone: &[Disposition], author: UndoAuthor<'_>) -> Vec<Disposition> {
     let Some(other) = author.elsewhere else { return Vec::new() };
+    let withdrawn: Vec<&Disposition> = undone.iter().filter(|line| line.is_withdrawal()).collect();
+    let mut lines_about: HashMap<&FindingId, Vec<&Disposition>> =
+        withdrawn.iter().map(|line| (&line.finding_id, Vec::new())).collect();
+    for line in log {
+        if let Some(lines) = lines_about.get_mut(&line.finding_id) {
+            lines.push(line);
+        }
+    }
     let find_latest = |line: &Disposition| {
-        let is_about = |known: &Disposition| known.finding_id == line.finding_id;
-        let is_set =
-            |known: &Disposition| is_about(known) && known.action == TriageAction::Set && known.group == line.group;
-        let from = log.iter().position(is_set)?;
+        let lines = lines_about.get(&line.finding_id)?;
+        let is_undone = |known: &&Disposition| known.action == TriageAction::Set && known.group == line.group;
+        let is_own =
+            |known: &&Disposition| known.team.is_none() && known.actor == Actor::User && !known.is_withdrawal();
+        let from = lines.iter().position(is_undone).max(lines.iter().rposition(is_own))?;
         let mut last_words: Vec<(&TeamOrigin, &Disposition)> = Vec::new();
-        for later in log.iter().skip(from).filter(|later| is_about(later) && later.actor == Actor::User) {
+        for later in lines.iter().copied().skip(from).filter(|later| later.actor == Actor::User) {
             let Some(origin) = later.team.as_ref().filter(|origin| other.is_of_other_person(origin)) else { continue };
             let is_same = |known: &TeamOrigin| known.person.is_same(&origin.person);
             if last_words.iter().any(|(known, _)| is_same(known) && known.id > origin.id) {
@@ -459,12 +469,11 @@ fn find_standing(log: &[Disposition], undone: &[Disposition], author: UndoAuthor
             last_words.retain(|(known, _)| !is_same(known));
             last_words.push((origin, later));
         }
-        let decided = last_words.into_iter().filter(|(_, last)| !last.status.is_undecided());
-        let (_, last) = decided.max_by(|(one, _), (two, _)| one.id.cmp(&two.id))?;
-        Some(Disposition { previous: line.status, ..last.clone() })
+        let speaking = last_words.into_iter().filter(|(_, last)| !last.is_withdrawal());
+        let (_, last) = speaking.max_by(|(one, _), (two, _)| one.id.cmp(&two.id))?;
+        (!last.status.is_undecided()).then(|| Disposition { previous: line.status, ..last.clone() })
     };
-    let withdrawn = undone.iter().filter(|line| line.action == TriageAction::Undo && line.status.is_undecided());
-    withdrawn.filter_map(find_latest).collect()
+    withdrawn.into_iter().filter_map(find_latest).collect()
 }
 
 /// Returns what became of the finding of an undone line: the decision of another person, if one stands.

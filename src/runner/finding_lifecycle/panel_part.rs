@@ -236,8 +236,9 @@ impl FindingSettlement<'_> {
         given_way.collect()
     }
 
-    /// Has the findings of a panel's list take over what people have decided about the other ids of their problems while the run
-    /// was settled: from the offset `end` of the triage log on. Each line that the run itself has appended is no news.
+    /// Compares the ids of each problem again where something was said about one of them while the run was settled: from the offset
+    /// `end` of the triage log on. The finding of the list then takes over what people have decided about the other ids, also what it
+    /// could not take over because its own last line was newer. Lines that the run itself has appended are no news.
     pub(super) fn follow_late_decisions(
         &self,
         merged: &[(FindingId, FindingId)],
@@ -255,9 +256,9 @@ impl FindingSettlement<'_> {
             let mut said = self.services.store.latest_dispositions(&about)?;
             let is_late = |id: &FindingId| {
                 let last = said.get(id);
-                last.is_some_and(|(place, line)| *place >= end && line.is_decision() && !line.is_taken_over())
+                last.is_some_and(|(place, line)| *place >= end && line.run_id.as_ref() != Some(&self.run.run_id))
             };
-            if !single.iter().any(|(id, _)| is_late(id)) {
+            if !single.iter().any(|(id, into)| is_late(id) || is_late(into)) {
                 return Ok(());
             }
             end = said.end();

@@ -479,6 +479,13 @@ fn what_people_decide_while_a_panel_settles_holds_for_the_finding_of_its_list() 
     let group = lines[0].2;
     assert_eq!(lines, [(&report, FindingStatus::Dismissed, group), (&listed, FindingStatus::Dismissed, group)]);
     assert_eq!(log[1].run_id.as_ref(), Some(&run.run_id), "the list has taken it over");
+    // A decision about the finding itself is the last one, so that the report gives way.
+    let end = store.triage_bytes().expect("a length");
+    let reopening = StatusChange { actor: Actor::User, status: FindingStatus::Open, reason: "" };
+    set_status(store, ambient, std::slice::from_ref(&listed), reopening).expect("allowed");
+    settlement.follow_late_decisions(&merged, &merged, &Coverage::default(), end).expect("stored");
+    let statuses = [&report, &listed].map(|id| store.status(id).expect("readable"));
+    assert_eq!(statuses, [FindingStatus::Obsolete, FindingStatus::Open]);
 }
 
 #[test]

@@ -363,12 +363,14 @@ impl Fixer<'_> {
                 again.extend(merged);
                 return Ok(again);
             }
-            // A panel may have listed a finding under another id since the fix was made.
+            // A panel may have listed a finding under another id since the fix was made. The undo of a fix is about that finding, too:
+            // nobody takes the report out of it.
+            let about = (FindingStatus::Addressed, at);
             let mut reports = ListedReports::new(&self.services.store, log);
             let mut decided: Vec<FindingId> = Vec::new();
             let mut merges: Vec<(FindingId, Disposition)> = Vec::new();
             for id in fix.fixed_findings() {
-                let DecidedFinding { finding_id, merge } = find_decided(&mut reports, id, (status, at))?;
+                let DecidedFinding { finding_id, merge } = find_decided(&mut reports, id, about)?;
                 merges.extend(merge.map(|merge| (finding_id.clone(), merge)));
                 if !decided.contains(&finding_id) {
                     decided.push(finding_id);
@@ -400,9 +402,8 @@ impl Fixer<'_> {
             let lines: Vec<Disposition> = lines.collect();
             // A report stays as it is where nothing is decided.
             let is_changed = |id: &FindingId| lines.iter().any(|line| line.finding_id == *id);
-            let given_way = merges.into_iter().filter(|(into, _)| is_changed(into)).map(|(_, merge)| merge);
-            let given_way: Vec<Disposition> = given_way.collect();
-            Ok::<_, StoreError>([given_way, lines].concat())
+            merges.retain(|(into, _)| is_changed(into));
+            Ok::<_, StoreError>(merges.into_iter().map(|(_, merge)| merge).chain(lines).collect())
         })?;
         Ok(())
     }
@@ -492,6 +493,12 @@ mod tests {
         fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
         assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Addressed]);
         assert_eq!(store.triage_log().expect("readable").len(), 2, "the finding is decided once");
+        fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
+        assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Open]);
+        // A person may also undo what an assistant has applied, and the fix may know only the report.
+        let fix = Fix { findings: vec![report.clone()], ..fix };
+        fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::Assistant).expect("stored");
+        assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Addressed]);
         fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
         assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Open]);
     }

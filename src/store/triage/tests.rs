@@ -317,6 +317,7 @@ fn a_decision_of_another_person_stands_when_the_own_one_is_taken_back() {
         ..line
     };
     let own = || line('a', "t_1", Open, Dismissed, "intended");
+    let redone = || Disposition { action: TriageAction::Redo, ..own() };
     let bob = |ms, status| sent(ms, "Bob", line('a', "t_9", Dismissed, status, "by Bob"));
     let cleo = |ms, status| sent(ms, "Cleo", line('a', "t_8", Dismissed, status, "by Cleo"));
     let assistant = Disposition { actor: Actor::Assistant, ..bob(2, Addressed) };
@@ -332,6 +333,18 @@ fn a_decision_of_another_person_stands_when_the_own_one_is_taken_back() {
         ("one that was known before the own one", vec![bob(1, Dismissed), own()], None),
         ("one that was taken back", vec![own(), bob(2, Dismissed), bob(3, Open)], None),
         ("a late copy of one that was taken back", vec![own(), bob(3, Open), bob(2, Dismissed)], None),
+        ("one that a redo has replaced", vec![own(), bob(2, Dismissed), redone()], None),
+        (
+            "one that a later own decision has replaced",
+            vec![own(), bob(2, Dismissed), line('a', "t_2", Dismissed, Addressed, "")],
+            None,
+        ),
+        ("one before the finding was opened again", vec![own(), cleo(3, Dismissed), bob(4, Open)], None),
+        (
+            "one before somebody else took back a decision",
+            vec![own(), cleo(3, Dismissed), Disposition { action: TriageAction::Undo, ..bob(4, Open) }],
+            Some("by Cleo"),
+        ),
         ("a claim", vec![own(), assistant], None),
         ("another finding", vec![own(), sent(2, "Bob", line('b', "t_9", Open, Dismissed, "by Bob"))], None),
     ] {
