@@ -127,6 +127,10 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
     }
     let app = with_run(80, 24, RunRow { status: RunStatus::Failed, ..unread });
     assert_eq!(explain_empty_list(&app).headline, "the newest review reviewed nothing");
+    // A review of another branch says nothing about this one.
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { branch: "other", ..run_row(&older) }).finding(decided);
+    assert_eq!(explain_empty_list(&showing(80, 24, complete(builder))).role, Role::Strong);
 }
 
 #[test]
