@@ -187,10 +187,11 @@ pub fn format_line_range(start: u32, end: u32) -> String {
 /// reviewed nothing, or has not ended, says so instead of `no findings`.
 pub fn describe_findings(look: &TextOptions, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> String {
     let found = match run.review_reach() {
-        ReviewReach::Unfinished if findings.is_empty() => "no findings yet".to_owned(),
-        ReviewReach::Nothing if findings.is_empty() => "nothing reviewed".to_owned(),
-        _ if findings.is_empty() && coverage.has_reviewed_nothing() => "nothing reviewed".to_owned(),
-        _ => format_counts(&FindingCounts::from_findings(findings)),
+        _ if !findings.is_empty() => format_counts(&FindingCounts::from_findings(findings)),
+        ReviewReach::Unfinished => "no findings yet".to_owned(),
+        ReviewReach::Nothing => "nothing reviewed".to_owned(),
+        _ if coverage.has_reviewed_nothing() => "nothing reviewed".to_owned(),
+        _ => "no findings".to_owned(),
     };
     let mut parts = vec![found, describe_coverage(coverage)];
     if !coverage.left_out.is_empty() {

@@ -104,9 +104,7 @@ impl CancelReason {
             Self::UserStop | Self::Obsolete | Self::BudgetExhausted | Self::Duplicate => RunStatus::Cancelled,
         }
     }
-}
 
-impl CancelReason {
     /// Returns the reason as a part of a sentence.
     pub fn describe(self) -> &'static str {
         match self {
