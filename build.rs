@@ -40,7 +40,11 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=assets/languages");
     fs::create_dir_all(folder.join("languages"))?;
     for file in fs::read_dir("assets/languages")? {
-        write_language(&file?.path(), &folder.join("languages"))?;
+        let file = file?.path();
+        // An editor may leave other files there.
+        if file.extension().is_some_and(|ending| ending == "toml") {
+            write_language(&file, &folder.join("languages"))?;
+        }
     }
     Ok(())
 }

@@ -91,7 +91,7 @@ fn format_decisions(log: &[Disposition], lines: &[Disposition]) -> String {
             said.push_str(&format_disposition(line));
         } else if !changed.contains(listed) {
             let reason = format!("the panel lists the problem as {listed}");
-            let now = Disposition { status: FindingStatus::Obsolete, reason, ..line.clone() };
+            let now = Disposition { status: FindingStatus::Obsolete, reason, team: None, ..line.clone() };
             said.push_str(&format_disposition(&now));
         }
     }
@@ -113,7 +113,7 @@ fn format_disposition(line: &Disposition) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, RunId, Time, TriageAction};
+    use crate::domain::{Actor, DecisionId, RunId, TeamClock, TeamOrigin, TeamPerson, Time, TriageAction};
 
     #[test]
     fn a_report_that_gave_way_is_not_said_to_be_open() {
@@ -135,14 +135,17 @@ mod tests {
         };
         let merge = Disposition::from_merge(&report, FindingStatus::Open, &listed, &run, Time::UNIX_EPOCH);
         let log = [undone(&report), undone(&listed), merge];
+        let bob = TeamOrigin {
+            id: DecisionId { clock: TeamClock { ms: 1, count: 0 }, machine: "bob-1".parse().expect("a name") },
+            person: TeamPerson { name: "Bob".to_owned(), email: String::new() },
+        };
+        let decided_by_bob = [Disposition { team: Some(bob), ..undone(&report) }];
+        let gave_way = format!("{report}  dismissed -> obsolete  (the panel lists the problem as {listed})\n");
         for (log, lines, expected) in [
             (&log[..1], &log[..1], format!("{report}  dismissed -> open\n")),
             (&log[..], &log[..2], format!("{listed}  dismissed -> open\n")),
-            (
-                &log[..],
-                &log[..1],
-                format!("{report}  dismissed -> obsolete  (the panel lists the problem as {listed})\n"),
-            ),
+            (&log[..], &log[..1], gave_way.clone()),
+            (&log[..], &decided_by_bob[..], gave_way),
         ] {
             assert_eq!(format_decisions(log, lines), expected);
         }

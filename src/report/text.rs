@@ -184,13 +184,15 @@ pub fn format_line_range(start: u32, end: u32) -> String {
 }
 
 /// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`. A review that
-/// reviewed nothing, or has not ended, says so instead of `no findings`.
+/// reviewed nothing or a part only, or has not ended, says so instead of `no findings`.
 pub fn describe_findings(look: &TextOptions, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> String {
     let found = match run.review_reach() {
-        ReviewReach::Unfinished if findings.is_empty() => "no findings yet".to_owned(),
-        ReviewReach::Nothing if findings.is_empty() => "nothing reviewed".to_owned(),
-        _ if findings.is_empty() && coverage.has_reviewed_nothing() => "nothing reviewed".to_owned(),
-        _ => format_counts(&FindingCounts::from_findings(findings)),
+        _ if !findings.is_empty() => format_counts(&FindingCounts::from_findings(findings)),
+        ReviewReach::Unfinished => "no findings yet".to_owned(),
+        ReviewReach::Nothing => "nothing reviewed".to_owned(),
+        _ if coverage.has_reviewed_nothing() => "nothing reviewed".to_owned(),
+        ReviewReach::Part => "no findings in the reviewed part".to_owned(),
+        ReviewReach::Whole => "no findings".to_owned(),
     };
     let mut parts = vec![found, describe_coverage(coverage)];
     if !coverage.left_out.is_empty() {
@@ -585,6 +587,11 @@ mod tests {
             let said = describe_findings(&look, &record(status), &[], &Coverage::default());
             assert_eq!(said.split(" · ").next(), Some(expected), "{said}");
         }
+        let mut stopped = record(RunStatus::Cancelled);
+        stopped.outcome.coverage =
+            Coverage { files_total: 2, files_covered: 1, hunks_total: 4, hunks_covered: 2, ..Coverage::default() };
+        let said = describe_findings(&look, &stopped, &[], &stopped.outcome.coverage);
+        assert_eq!(said.split(" · ").next(), Some("no findings in the reviewed part"), "{said}");
     }
 
     fn record(status: RunStatus) -> RunRecord {

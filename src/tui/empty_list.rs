@@ -91,19 +91,17 @@ fn explain_filter(app: &App) -> EmptyList {
     let review = app.keymap.key_text(KeyContext::Global, Action::Review);
     let filter = app.keymap.key_text(KeyContext::Global, Action::Filter);
     let newest = find_newest_review(app);
-    let reach = newest.as_ref().map_or(ReviewReach::Whole, RunRow::review_reach);
+    let reach = newest.as_ref().map(RunRow::review_reach);
     let caution = newest.as_ref().and_then(|run| describe_unfinished(app, run));
-    let good = if reach == ReviewReach::Whole { Role::Good } else { Role::Strong };
     let is_default = app.finding_list.filter_text == DEFAULT;
-    let (role, headline) = match app.store.view.finding_count() {
-        0 => match (reach, newest) {
-            (ReviewReach::Whole, None) => (Role::Strong, "nothing found yet"),
-            (ReviewReach::Whole, Some(_)) => (good, "nothing found"),
-            (ReviewReach::Part, _) => (Role::Warn, "nothing found in the reviewed part"),
-            (ReviewReach::Nothing, _) => (Role::Warn, "the newest review reviewed nothing"),
-            (ReviewReach::Unfinished, _) => (good, "no findings yet"),
-        },
-        _ if is_default => (good, "nothing left to decide"),
+    let (role, headline) = match (app.store.view.finding_count(), reach) {
+        (0, None) => (Role::Strong, "nothing found yet"),
+        (0, Some(ReviewReach::Whole)) => (Role::Good, "nothing found"),
+        (0, Some(ReviewReach::Part)) => (Role::Warn, "nothing found in the reviewed part"),
+        (0, Some(ReviewReach::Nothing)) => (Role::Warn, "the newest review reviewed nothing"),
+        (0, Some(ReviewReach::Unfinished)) => (Role::Strong, "no findings yet"),
+        (_, Some(ReviewReach::Whole)) if is_default => (Role::Good, "nothing left to decide"),
+        _ if is_default => (Role::Strong, "nothing left to decide"),
         _ => (Role::Strong, "no finding passes the filter"),
     };
     let keys = match is_default {

@@ -276,8 +276,8 @@ pub struct ReviewReply {
     pub scope: Option<Scope>,
     /// Id of the run that answers the request.
     pub run: Option<String>,
-    /// Decision in one sentence.
-    pub text: String,
+    /// Decision in one sentence, or why the review that answers is no clean one.
+    pub decision: Result<String, String>,
 }
 
 /// Effect to execute outside the state.

@@ -182,7 +182,11 @@ fn request_review(
     };
     let requested = services.launcher().request_review(&request).map_err(describe_runner_error)?;
     let run = Some(requested.run.run_id.as_str().to_owned());
-    Ok(ReviewReply { scope, run, text: describe_request(&requested) })
+    let decision = match requested.settled.describe_failure() {
+        Some(failure) => Err(format!("{}: {failure}", requested.run.subject.name())),
+        None => Ok(describe_request(&requested)),
+    };
+    Ok(ReviewReply { scope, run, decision })
 }
 
 /// Cancels a run and describes the result.
@@ -301,9 +305,6 @@ fn describe_request(requested: &RequestOutcome) -> String {
     let (change, reason) = (requested.run.subject.name(), &requested.decision.reason);
     // The list of runs selects the run that answers: its id says nothing more.
     let without_id = |run: &RunId| reason.replace(run.as_str(), "that review");
-    if let Some(failure) = requested.settled.describe_failure() {
-        return format!("{change}: {failure}");
-    }
     match &requested.decision.action {
         policy::ReviewAction::Launch => format!("reviewing {change}"),
         policy::ReviewAction::Adopt { run } => format!("{change} is being reviewed already: {}", without_id(run)),

@@ -311,12 +311,14 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
     }
     // Where nobody looked, it would be misleading that nothing was found.
     let counts = sums.map_or(run.counts, |sums| sums.counts);
-    facts.push(match (counts, run.review_reach()) {
-        ([0, 0, 0, 0], ReviewReach::Nothing) if run.shortfall() == Some(Shortfall::NothingReviewed) => String::new(),
-        ([0, 0, 0, 0], ReviewReach::Nothing) => "nothing was reviewed".to_owned(),
-        ([0, 0, 0, 0], ReviewReach::Part) => "no findings in the reviewed part".to_owned(),
-        ([0, 0, 0, 0], ReviewReach::Unfinished) => "no findings yet".to_owned(),
-        (counts, _) => describe_counts(counts),
+    facts.push(match run.review_reach() {
+        _ if counts != [0; 4] => describe_counts(counts),
+        // The state says it already.
+        ReviewReach::Nothing if run.shortfall() == Some(Shortfall::NothingReviewed) => String::new(),
+        ReviewReach::Nothing => "nothing was reviewed".to_owned(),
+        ReviewReach::Part => "no findings in the reviewed part".to_owned(),
+        ReviewReach::Unfinished => "no findings yet".to_owned(),
+        ReviewReach::Whole => "no findings".to_owned(),
     });
     facts.extend(run.left_out_files().map(|files| format!("{} left out", format_count(files as usize, "file"))));
     if let (Some(Some(change)), None) = (app.run_list.changes.get(run.id), entry.member) {

@@ -389,8 +389,14 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     };
     doc.push_paragraph(Role::Muted, &state, width);
     if page.findings.is_empty() && page.state == FileListState::Covered {
+        let (role, said) = match page.run.review_reach() {
+            ReviewReach::Whole => (Role::Good, "no findings"),
+            ReviewReach::Unfinished => (Role::Normal, "no findings yet"),
+            // The coverage does not say how many hunks of the file are missing.
+            ReviewReach::Nothing | ReviewReach::Part => (Role::Normal, "no findings in the reviewed part"),
+        };
         doc.push_blank();
-        doc.push(DocLine::styled(Role::Good, "no findings"));
+        doc.push(DocLine::styled(role, said));
     }
     if !page.findings.is_empty() {
         doc.push_heading("Findings", &page.findings.len().to_string());

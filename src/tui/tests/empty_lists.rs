@@ -4,8 +4,11 @@ use super::support::*;
 use crate::domain::RunStatus;
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
+use crate::tui::doc::DocLine;
 use crate::tui::empty_list::explain_empty_list;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState, Tab};
+use crate::tui::page_data::{FilePage, PageData};
+use crate::tui::pages::build_page;
 use crate::tui::theme::Role;
 
 const SIZES: [(u16, u16); 4] = [(160, 48), (100, 30), (80, 24), (20, 5)];
@@ -127,6 +130,10 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
     }
     let app = with_run(80, 24, RunRow { status: RunStatus::Failed, ..unread });
     assert_eq!(explain_empty_list(&app).headline, "the newest review reviewed nothing");
+    // A review of another branch says nothing about this one.
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { branch: "other", ..run_row(&older) }).finding(decided);
+    assert_eq!(explain_empty_list(&showing(80, 24, complete(builder))).role, Role::Strong);
 }
 
 #[test]
@@ -164,5 +171,29 @@ fn the_page_of_a_run_does_not_call_unreviewed_code_clean() {
         assert!(shown.contains(&format!("findings    {said}")), "{said}: {shown}");
         let has_more = shown.contains("none in the") || shown.contains("none so");
         assert_eq!(has_more, said.starts_with("none "), "{said}: {shown}");
+    }
+}
+
+#[test]
+fn the_page_of_a_file_does_not_call_unreviewed_hunks_clean() {
+    let id = run_id(1);
+    let clean = RunRow { counts: [0; 4], ..run_row(&id) };
+    let gaps = RunRow { incomplete: true, hunks_covered: 3, ..clean };
+    for (run, said) in [(clean, "no findings"), (gaps, "no findings in the reviewed part")] {
+        let mut app = with_run(160, 48, run);
+        press(&mut app, "1");
+        load_pages(&mut app, vec![AppCommand::Load { subject: DetailSubject::Run(id.clone()), tab: Tab::Page }]);
+        let Some((subject, tab, loaded)) = app.detail.page.take() else { unreachable!("the page of the run") };
+        let PageData::Run(page) = *loaded else { unreachable!("the page of the run") };
+        let file = FilePage {
+            run: page.run.clone(),
+            path: "src/a.rs".to_owned(),
+            findings: Vec::new(),
+            hunks: 1,
+            state: FileListState::Covered,
+        };
+        app.detail.page = Some((subject, tab, Box::new(PageData::File(Box::new(file)))));
+        let lines: Vec<String> = build_page(&app, 80).lines.iter().map(DocLine::plain_text).collect();
+        assert_eq!(lines.last().map(String::as_str), Some(said), "{lines:?}");
     }
 }

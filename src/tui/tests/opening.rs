@@ -6,7 +6,7 @@ use super::support::*;
 use crate::domain::Scope;
 use crate::runner::{CostLimit, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::StoreViewBuilder;
-use crate::tui::app::OpeningLook;
+use crate::tui::app::{App, NoticeLevel, OpeningLook};
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, ReviewReply};
 
 fn looks_for_changes(commands: &[AppCommand]) -> bool {
@@ -103,6 +103,12 @@ fn an_offer_is_taken_from_the_review_menu_at_no_cost() {
     assert_eq!(asked, [(scope.clone(), ChosenReviewer::Builtin)]);
     send(&mut app, AppMessage::Requested(Err("the disk is full".to_owned())));
     assert_eq!(app.offered.len(), 1, "nobody reviews it yet");
-    send(&mut app, AppMessage::Requested(Ok(ReviewReply { scope, run: None, text: "reviewing".to_owned() })));
+    let mut reply = ReviewReply { scope, run: None, decision: Ok("reviewing".to_owned()) };
+    send(&mut app, AppMessage::Requested(Ok(reply.clone())));
     assert_eq!(app.offered, [], "it is no longer offered");
+    let level = |app: &App| app.notice.as_ref().map(|notice| notice.level);
+    assert_eq!(level(&app), Some(NoticeLevel::Success));
+    reply.decision = Err("this is no clean review".to_owned());
+    send(&mut app, AppMessage::Requested(Ok(reply)));
+    assert_eq!(level(&app), Some(NoticeLevel::Error));
 }

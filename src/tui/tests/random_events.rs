@@ -211,7 +211,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             AppMessage::Triaged { order, result, written: dice.below(100) as u64 }
         }
         AppCommand::Review { .. } => {
-            let reply = ReviewReply { scope: None, run: None, text: text() };
+            let reply = ReviewReply { scope: None, run: None, decision: Ok(text()) };
             AppMessage::Requested(if fails { Err(text()) } else { Ok(reply) })
         }
         AppCommand::Cancel(run) => {

@@ -251,7 +251,7 @@ fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
     if let Some(run) = &reply.run {
         data::select_run(app, run);
     }
-    app.show_notice(NoticeLevel::Success, reply.text.clone());
+    show_outcome(app, reply.decision.clone());
 }
 
 /// Opens the prompt of a refused review request again, or shows the error if the request had no prompt.
