@@ -232,7 +232,7 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
     let scope = if number.is_multiple_of(2) { "worktree" } else { "commit:HEAD" };
     let record: RunRecord = serde_json::from_value(json!({
         "run_id": run, "status": "pending", "created_at": began, "updated_at": began, "source": "cli",
-        "owner": "ada@orchard", "branch": "fix/sessions", "scope": scope,
+        "owner": "ada@orchard", "branch": "fix/sessions", "worktree": "/billing", "scope": scope,
         "reviewer": "claude", "model": "claude-sonnet-4-5", "reasoning_effort": "medium", "attempt": 1,
         "decision": "nothing equivalent was reviewed before",
         "coverage": { "files_total": 14, "hunks_total": 31 },

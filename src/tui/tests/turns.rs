@@ -70,7 +70,7 @@ impl TurnsFixture {
         let view = self.store.view().expect("a view");
         let live = |written: &&(Fate, Written)| self.store.is_live(&written.1.run).expect("a lock");
         let working: Vec<&str> = self.written.iter().filter(live).map(|(_, written)| written.run.as_str()).collect();
-        let facts = FreshnessFacts::for_worktree(0, "", "fix/sessions", "", &working);
+        let facts = FreshnessFacts::for_worktree(0, "/billing", "fix/sessions", "", &working);
         send(app, AppMessage::Freshness(Arc::new(facts)));
         let commands = send(app, AppMessage::StoreRead { view, written: 0 });
         self.carry_out(app, commands);
@@ -650,7 +650,7 @@ fn a_run_whose_worker_is_gone_has_no_clock() {
     assert!(app.has_running_clock());
     let run = fixture.written[0].1.run.to_string();
     fixture.written.clear();
-    let mut facts = FreshnessFacts::for_worktree(0, "", "fix/sessions", "", &[&run]);
+    let mut facts = FreshnessFacts::for_worktree(0, "/billing", "fix/sessions", "", &[&run]);
     assert!(facts.refresh_locks(&fixture.store), "the worker holds no lock any more");
     assert!(!facts.refresh_locks(&fixture.store), "nothing has changed since");
     send(&mut app, AppMessage::Freshness(Arc::new(facts)));
