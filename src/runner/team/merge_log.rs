@@ -122,8 +122,10 @@ fn missing_lines<'a>(
     // The engine moves everything but a dismissal ([`crate::policy::may_set`]).
     let is_binding = standing.status == FindingStatus::Dismissed;
     let counting = known.and_then(|known| known.counting.as_ref());
-    // A report that has given way to the finding of a panel's list stays so, also if it was dismissed before.
-    let may_follow = |line: &Disposition| !is_binding || line.merged_into.is_some();
+    // A report that has given way to the finding of a panel's list stays so, also if it was dismissed before. A dismissal that
+    // arrives after the merge is none that the list could take over.
+    let has_known = known.is_some_and(|known| known.decisions.contains_key(&standing.id));
+    let may_follow = |line: &Disposition| !is_binding || (line.merged_into.is_some() && has_known);
     let evidence = counting.filter(|(line, id)| may_follow(line) && !line.is_decision() && *id > standing.id);
     let is_known = |decision: &&SharedDecision| {
         known.is_some_and(|known| known.decisions.get(&decision.id).is_some_and(|line| is_told_by(decision, line)))

@@ -377,6 +377,27 @@ fn a_dismissed_report_that_has_given_way_to_the_list_of_a_panel_stays_so_until_s
 }
 
 #[test]
+fn a_dismissal_that_arrives_after_a_panel_has_merged_the_report_is_not_lost() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    let (mut ada, mut bob) = (Machine::new(0), Machine::new(1));
+    let report = finding(0);
+    ada.append(report.clone(), FindingStatus::Dismissed, Actor::User, at(1), "t_1".to_owned());
+    let run = format!("ar_{:026}", 7).parse().expect("an id");
+    bob.log.push(Disposition::from_merge(&report, FindingStatus::Open, &finding(1), &run, at(2)));
+    bob.receive(ada.records(), at(3));
+    assert_eq!(status_after(&bob.log, &report), FindingStatus::Dismissed, "{:#?}", bob.log);
+    let lines = bob.log.len();
+    bob.receive(ada.records(), at(4));
+    assert_eq!(bob.log.len(), lines, "what is settled needs no line");
+    // A report that has given way although its dismissal was known stays so when a decision comes that does not stand.
+    let mut cleo = Machine::new(2);
+    cleo.append(report.clone(), FindingStatus::Addressed, Actor::User, at(0), "t_3".to_owned());
+    bob.log.push(Disposition::from_merge(&report, FindingStatus::Dismissed, &finding(1), &run, at(5)));
+    bob.receive(cleo.records(), at(6));
+    assert_eq!(status_after(&bob.log, &report), FindingStatus::Obsolete, "{:#?}", bob.log);
+}
+
+#[test]
 fn of_two_decisions_with_one_identity_every_machine_takes_the_same() {
     let mut source = Machine::new(0);
     source.append(finding(0), FindingStatus::Dismissed, Actor::User, Time::UNIX_EPOCH, "1".to_owned());
