@@ -371,6 +371,9 @@ impl Fixer<'_> {
             let mut merges: Vec<(FindingId, Disposition)> = Vec::new();
             for id in fix.fixed_findings() {
                 let DecidedFinding { finding_id, merge } = find_decided(&mut reports, id, about)?;
+                // Two findings of the fix may stand for one report.
+                let is_new = |merge: &Disposition| merges.iter().all(|(_, known)| known.finding_id != merge.finding_id);
+                let merge = merge.filter(is_new);
                 merges.extend(merge.map(|merge| (finding_id.clone(), merge)));
                 if !decided.contains(&finding_id) {
                     decided.push(finding_id);
