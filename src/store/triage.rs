@@ -410,31 +410,37 @@ impl<'a> UndoStacks<'a> {
         let mut known = HashSet::new();
         let sets = log
             .iter()
-            .filter(|line| line.action == TriageAction::Set && line.group == group && self.author.has_written(line))
-            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
-        let changes = sets.filter_map(|set| {
+            .enumerate()
+            .filter(|(_, line)| {
+                line.action == TriageAction::Set && line.group == group && self.author.has_written(line)
+            })
+            .filter(|(_, line)| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
+        let changes = sets.filter_map(|(place, set)| {
             let (from, to) = match action {
                 TriageAction::Undo => (set.status, set.previous),
                 _ => (set.previous, set.status),
             };
             let is_unchanged = self.present.get(&set.finding_id) == Some(&from);
-            is_unchanged.then_some((set, from, to))
+            is_unchanged.then_some((place, set, from, to))
         });
-        let changes: Vec<(&Disposition, FindingStatus, FindingStatus)> = changes.collect();
+        let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
         if changes.is_empty() {
             return None;
         }
-        // The last reason of each status, so that a restored dismissal keeps its reason.
-        let reasons: HashMap<(&FindingId, FindingStatus), &str> =
-            log.iter().map(|line| ((&line.finding_id, line.status), line.reason.as_str())).collect();
-        let lines = changes.into_iter().map(|(set, from, to)| Disposition {
-            status: to,
-            previous: from,
-            reason: reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default().to_owned(),
-            at,
-            action,
-            team: None,
-            ..set.clone()
+        // The last reason of each status before the step, so that a restored dismissal keeps its reason, also if the step gave
+        // it another one.
+        let mut reasons: HashMap<(&FindingId, FindingStatus), &str> = HashMap::new();
+        let mut walked = 0;
+        let lines = changes.into_iter().map(|(place, set, from, to)| {
+            let before = log.get(walked..place).unwrap_or_default();
+            reasons.extend(before.iter().map(|line| ((&line.finding_id, line.status), line.reason.as_str())));
+            walked = place;
+            let reason = match action {
+                TriageAction::Undo => reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default(),
+                TriageAction::Set | TriageAction::Redo => set.reason.as_str(),
+            };
+            let reason = reason.to_owned();
+            Disposition { status: to, previous: from, reason, at, action, team: None, ..set.clone() }
         });
         Some(lines.collect())
     }
