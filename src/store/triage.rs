@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, TeamMembership};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
     Rating, SnoozeEnd, TeamOrigin, Time, TriageAction,
@@ -227,19 +227,8 @@ impl Store {
         self.with_lock(|_| {
             let (decisions, snoozes, ratings) = (self.triage_log()?, self.snooze_log()?, self.rating_log()?);
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
-            // Whoever has left the team takes back nothing there: no exchange would tell the other machine.
-            let team = self.active_membership()?;
-            let elsewhere = team.as_ref().zip(email.filter(|email| !email.is_empty()));
-            // If the file is damaged, no machine is forgotten.
-            let forgotten = match elsewhere {
-                Some(_) => self.team_progress().map(|progress| progress.forgotten).unwrap_or_default(),
-                None => Vec::new(),
-            };
-            let elsewhere = elsewhere.map(|(team, email)| {
-                let machine = &team.machine;
-                OtherMachines { email, machine, forgotten: &forgotten }
-            });
-            let author = UndoAuthor { actor, elsewhere };
+            let team = self.load_author_team(email)?;
+            let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
             let lines = match next(log, author) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
@@ -261,12 +250,71 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
-            let merged = self.merge_undone_reports(&decisions, &lines)?;
-            let mut standing = find_standing(&decisions, &lines, author);
-            standing.retain(|line| merged.iter().all(|report| report.finding_id != line.finding_id));
+            let UndoConsequences { merged, standing } = self.find_consequences(&decisions, &lines, author)?;
             self.append_dispositions(&[lines.as_slice(), &merged, &standing].concat())?;
             Ok(UndoOutcome::Decided(lines.into_iter().map(|line| say_standing(line, &standing)).collect()))
         })
+    }
+
+    /// Returns the lines that follow from undone or redone ones, to be appended after them: reports give way to the finding of a
+    /// panel's list, and the decisions of other people stand again. `email` is the address of the person, as git knows it.
+    ///
+    /// # Errors
+    /// Returns an error when the output of a panel or the files of the team cannot be read.
+    pub fn follow_undo(
+        &self,
+        log: &[Disposition],
+        undone: &[Disposition],
+        actor: Actor,
+        email: Option<&str>,
+    ) -> Result<Vec<Disposition>, StoreError> {
+        let team = self.load_author_team(email)?;
+        let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
+        let UndoConsequences { merged, standing } = self.find_consequences(log, undone, author)?;
+        Ok([merged, standing].concat())
+    }
+
+    fn find_consequences(
+        &self,
+        log: &[Disposition],
+        undone: &[Disposition],
+        author: UndoAuthor<'_>,
+    ) -> Result<UndoConsequences, StoreError> {
+        let merged = self.merge_undone_reports(log, undone)?;
+        let mut standing = find_standing(log, undone, author);
+        standing.retain(|line| merged.iter().all(|report| report.finding_id != line.finding_id));
+        Ok(UndoConsequences { merged, standing })
+    }
+
+    /// Loads the team of a person with this address; `None` outside of a team. Whoever has left the team takes back nothing
+    /// there: no exchange would tell the other machine.
+    fn load_author_team<'a>(&self, email: Option<&'a str>) -> Result<Option<AuthorTeam<'a>>, StoreError> {
+        let Some(team) = self.active_membership()? else { return Ok(None) };
+        let Some(email) = email.filter(|email| !email.is_empty()) else { return Ok(None) };
+        // If the file is damaged, no machine is forgotten.
+        let forgotten = self.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
+        Ok(Some(AuthorTeam { email, team, forgotten }))
+    }
+}
+
+/// Lines that follow from undone ones.
+struct UndoConsequences {
+    /// Reports that give way to the finding of a panel's list.
+    merged: Vec<Disposition>,
+    /// Decisions of other people that stand again.
+    standing: Vec<Disposition>,
+}
+
+/// Team of a person who undoes, as this machine knows it.
+struct AuthorTeam<'a> {
+    email: &'a str,
+    team: TeamMembership,
+    forgotten: Vec<MachineName>,
+}
+
+impl AuthorTeam<'_> {
+    fn other_machines(&self) -> OtherMachines<'_> {
+        OtherMachines { email: self.email, machine: &self.team.machine, forgotten: &self.forgotten }
     }
 }
 
