@@ -163,6 +163,7 @@ impl Disposition {
     /// Returns true for the line by which a report gave way to the finding of a panel's list although a person had dismissed it.
     pub fn is_merged_dismissal(&self) -> bool {
         self.merged_into.is_some()
+            && self.forgotten_machine().is_none()
             && self.status == FindingStatus::Obsolete
             && self.previous == FindingStatus::Dismissed
     }
