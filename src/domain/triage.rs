@@ -160,6 +160,14 @@ impl Disposition {
         self.is_decision() && self.run_id.is_some()
     }
 
+    /// Returns true for the line by which a report gave way to the finding of a panel's list although a person had dismissed it.
+    pub fn is_merged_dismissal(&self) -> bool {
+        self.merged_into.is_some()
+            && self.forgotten_machine().is_none()
+            && self.status == FindingStatus::Obsolete
+            && self.previous == FindingStatus::Dismissed
+    }
+
     /// Returns true for an undo after which its author has not decided.
     pub fn is_withdrawal(&self) -> bool {
         self.action == TriageAction::Undo && self.status.is_undecided()

@@ -94,6 +94,8 @@ pub enum FindingState {
     Confirmed,
     Dismissed,
     Obsolete,
+    /// A person dismissed the report, and it gave way to the finding of a panel's list. It is obsolete, and no review opens it.
+    DismissedAndMerged,
 }
 
 impl FindingState {
@@ -105,6 +107,9 @@ impl FindingState {
             Some((FindingStatus::Addressed, Actor::Engine)) => Self::Confirmed,
             Some((FindingStatus::Addressed, actor)) => Self::Claimed(actor),
             Some((FindingStatus::Dismissed, _)) => Self::Dismissed,
+            Some((FindingStatus::Obsolete, _)) if last.is_some_and(Disposition::is_merged_dismissal) => {
+                Self::DismissedAndMerged
+            }
             Some((FindingStatus::Obsolete, _)) => Self::Obsolete,
         }
     }
@@ -115,7 +120,7 @@ impl FindingState {
             Self::Unresolved => FindingStatus::Unresolved,
             Self::Claimed(_) | Self::Confirmed => FindingStatus::Addressed,
             Self::Dismissed => FindingStatus::Dismissed,
-            Self::Obsolete => FindingStatus::Obsolete,
+            Self::Obsolete | Self::DismissedAndMerged => FindingStatus::Obsolete,
         }
     }
 }
@@ -154,7 +159,7 @@ pub struct Evidence<'a> {
 /// | open, unresolved | | | addressed | obsolete |
 /// | addressed, claimed | unresolved | unresolved | confirmed | confirmed |
 /// | addressed, confirmed | unresolved | unresolved | | |
-/// | dismissed | | | | |
+/// | dismissed, also if merged since | | | | |
 /// | obsolete | open | | | |
 ///
 /// A confirmation is a disposition of its own, by the engine, after the claim: both stay on record. Deleted code
@@ -303,6 +308,23 @@ mod tests {
         RUN.parse().expect("an id")
     }
 
+    #[rstest]
+    #[case::dismissed(Dismissed, true, FindingState::DismissedAndMerged)]
+    #[case::open(Open, true, FindingState::Obsolete)]
+    #[case::addressed(Addressed, true, FindingState::Obsolete)]
+    #[case::not_merged(Dismissed, false, FindingState::Obsolete)]
+    fn a_merged_report_is_known_to_be_dismissed(
+        #[case] previous: FindingStatus,
+        #[case] is_merged: bool,
+        #[case] expected: FindingState,
+    ) {
+        let [report, listed] = ["report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let mut line = Disposition::from_merge(&report, previous, &listed, &run(), Time::UNIX_EPOCH);
+        line.merged_into = line.merged_into.filter(|_| is_merged);
+        let state = FindingState::from_last_disposition(Some(&line));
+        assert_eq!((state, state.status()), (expected, Obsolete));
+    }
+
     /// The status that each observation leads to: raised, still there, not raised (or missing), deleted, file gone.
     #[rstest]
     #[case(FindingState::Open, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
@@ -312,6 +334,7 @@ mod tests {
     #[case(FindingState::Confirmed, [Some(Unresolved), Some(Unresolved), None, None, None])]
     #[case(FindingState::Dismissed, [None; 5])]
     #[case(FindingState::Obsolete, [Some(Open), None, None, None, None])]
+    #[case(FindingState::DismissedAndMerged, [None; 5])]
     fn evidence(#[case] present: FindingState, #[case] expected: [Option<FindingStatus>; 5]) {
         let (id, run) = (FindingId::from_parts("X", "a.rs", "x", 0), run());
         let seen = [

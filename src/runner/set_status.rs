@@ -97,12 +97,13 @@ fn build_dispositions(
     let at = ambient.now();
     let group = ambient.new_run_id().to_string().replacen("ar_", "t_", 1);
     let mut lines = Vec::new();
-    let mut known = HashSet::new();
+    let (mut known, mut merged) = (HashSet::new(), HashSet::new());
     let mut reports = ListedReports::new(store, log);
     for chosen in chosen {
         let DecidedFinding { finding_id, merge } = find_decided(&mut reports, chosen, (status, at))?;
         let previous = reports.last_lines().status_of(&finding_id);
-        lines.extend(merge);
+        // Two of the chosen ids may stand for one report.
+        lines.extend(merge.filter(|merge| merged.insert(merge.finding_id.clone())));
         match policy::may_set(actor, previous, status) {
             Ok(()) => {}
             Err(Refusal::AlreadySo(_)) => continue,
@@ -159,6 +160,31 @@ mod tests {
         // Who opens the report takes it out of the list; from then on it is decided for itself.
         assert_eq!(set(&[&report], User, Open), [(report.clone(), FindingStatus::Obsolete, Open)]);
         assert_eq!(set(&[&report], User, Addressed), [(report.clone(), Open, Addressed)]);
+    }
+
+    #[test]
+    fn a_report_that_is_chosen_twice_gives_way_once() {
+        use FindingStatus::{Dismissed, Open};
+        let fixture = RunnerFixture::new();
+        let (store, ambient) = (&fixture.services.store, &fixture.services.ambient);
+        let [older, report, listed] =
+            ["older", "report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let run = fixture.write_list(&[(&listed, &[&report])]);
+        let change = |status: FindingStatus| StatusChange { actor: Actor::User, status, reason: "said" };
+        set_status(store, ambient, std::slice::from_ref(&report), change(Dismissed)).expect("allowed");
+        store
+            .decide(|log| {
+                let merge = Disposition::from_merge(&older, Open, &report, &run, ambient.now());
+                let taken = Disposition { finding_id: listed.clone(), run_id: Some(run.clone()), ..log[0].clone() };
+                Ok::<_, StoreError>(vec![merge, taken])
+            })
+            .expect("stored");
+        let before = store.triage_log().expect("readable").len();
+        let chosen = [report.clone(), older, report.clone()];
+        set_status(store, ambient, &chosen, change(FindingStatus::Addressed)).expect("allowed");
+        let log = store.triage_log().expect("readable");
+        let lines: Vec<&FindingId> = log.iter().skip(before).map(|line| &line.finding_id).collect();
+        assert_eq!(lines, [&report, &listed]);
     }
 
     #[test]

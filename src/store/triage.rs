@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, TeamMembership};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
     Rating, SnoozeEnd, TeamOrigin, Time, TriageAction,
@@ -227,19 +227,8 @@ impl Store {
         self.with_lock(|_| {
             let (decisions, snoozes, ratings) = (self.triage_log()?, self.snooze_log()?, self.rating_log()?);
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
-            // Whoever has left the team takes back nothing there: no exchange would tell the other machine.
-            let team = self.active_membership()?;
-            let elsewhere = team.as_ref().zip(email.filter(|email| !email.is_empty()));
-            // If the file is damaged, no machine is forgotten.
-            let forgotten = match elsewhere {
-                Some(_) => self.team_progress().map(|progress| progress.forgotten).unwrap_or_default(),
-                None => Vec::new(),
-            };
-            let elsewhere = elsewhere.map(|(team, email)| {
-                let machine = &team.machine;
-                OtherMachines { email, machine, forgotten: &forgotten }
-            });
-            let author = UndoAuthor { actor, elsewhere };
+            let team = self.load_author_team(email)?;
+            let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
             let lines = match next(log, author) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
@@ -261,12 +250,71 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
-            let merged = self.merge_undone_reports(&decisions, &lines)?;
-            let mut standing = find_standing(&decisions, &lines, author);
-            standing.retain(|line| merged.iter().all(|report| report.finding_id != line.finding_id));
+            let UndoConsequences { merged, standing } = self.find_consequences(&decisions, &lines, author)?;
             self.append_dispositions(&[lines.as_slice(), &merged, &standing].concat())?;
             Ok(UndoOutcome::Decided(lines.into_iter().map(|line| say_standing(line, &standing)).collect()))
         })
+    }
+
+    /// Returns the lines that follow from undone or redone ones, to be appended after them: reports give way to the finding of a
+    /// panel's list, and the decisions of other people stand again. `email` is the address of the person, as git knows it.
+    ///
+    /// # Errors
+    /// Returns an error when the output of a panel or the files of the team cannot be read.
+    pub fn follow_undo(
+        &self,
+        log: &[Disposition],
+        undone: &[Disposition],
+        actor: Actor,
+        email: Option<&str>,
+    ) -> Result<Vec<Disposition>, StoreError> {
+        let team = self.load_author_team(email)?;
+        let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
+        let UndoConsequences { merged, standing } = self.find_consequences(log, undone, author)?;
+        Ok([merged, standing].concat())
+    }
+
+    fn find_consequences(
+        &self,
+        log: &[Disposition],
+        undone: &[Disposition],
+        author: UndoAuthor<'_>,
+    ) -> Result<UndoConsequences, StoreError> {
+        let merged = self.merge_undone_reports(log, undone)?;
+        let mut standing = find_standing(log, undone, author);
+        standing.retain(|line| merged.iter().all(|report| report.finding_id != line.finding_id));
+        Ok(UndoConsequences { merged, standing })
+    }
+
+    /// Loads the team of a person with this address; `None` outside of a team. Whoever has left the team takes back nothing
+    /// there: no exchange would tell the other machine.
+    fn load_author_team<'a>(&self, email: Option<&'a str>) -> Result<Option<AuthorTeam<'a>>, StoreError> {
+        let Some(team) = self.active_membership()? else { return Ok(None) };
+        let Some(email) = email.filter(|email| !email.is_empty()) else { return Ok(None) };
+        // If the file is damaged, no machine is forgotten.
+        let forgotten = self.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
+        Ok(Some(AuthorTeam { email, team, forgotten }))
+    }
+}
+
+/// Lines that follow from undone ones.
+struct UndoConsequences {
+    /// Reports that give way to the finding of a panel's list.
+    merged: Vec<Disposition>,
+    /// Decisions of other people that stand again.
+    standing: Vec<Disposition>,
+}
+
+/// Team of a person who undoes, as this machine knows it.
+struct AuthorTeam<'a> {
+    email: &'a str,
+    team: TeamMembership,
+    forgotten: Vec<MachineName>,
+}
+
+impl AuthorTeam<'_> {
+    fn other_machines(&self) -> OtherMachines<'_> {
+        OtherMachines { email: self.email, machine: &self.team.machine, forgotten: &self.forgotten }
     }
 }
 
@@ -410,31 +458,37 @@ impl<'a> UndoStacks<'a> {
         let mut known = HashSet::new();
         let sets = log
             .iter()
-            .filter(|line| line.action == TriageAction::Set && line.group == group && self.author.has_written(line))
-            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
-        let changes = sets.filter_map(|set| {
+            .enumerate()
+            .filter(|(_, line)| {
+                line.action == TriageAction::Set && line.group == group && self.author.has_written(line)
+            })
+            .filter(|(_, line)| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
+        let changes = sets.filter_map(|(place, set)| {
             let (from, to) = match action {
                 TriageAction::Undo => (set.status, set.previous),
                 _ => (set.previous, set.status),
             };
             let is_unchanged = self.present.get(&set.finding_id) == Some(&from);
-            is_unchanged.then_some((set, from, to))
+            is_unchanged.then_some((place, set, from, to))
         });
-        let changes: Vec<(&Disposition, FindingStatus, FindingStatus)> = changes.collect();
+        let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
         if changes.is_empty() {
             return None;
         }
-        // The last reason of each status, so that a restored dismissal keeps its reason.
-        let reasons: HashMap<(&FindingId, FindingStatus), &str> =
-            log.iter().map(|line| ((&line.finding_id, line.status), line.reason.as_str())).collect();
-        let lines = changes.into_iter().map(|(set, from, to)| Disposition {
-            status: to,
-            previous: from,
-            reason: reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default().to_owned(),
-            at,
-            action,
-            team: None,
-            ..set.clone()
+        // The last reason of each status before the step, so that a restored dismissal keeps its reason, also if the step gave
+        // it another one.
+        let mut reasons: HashMap<(&FindingId, FindingStatus), &str> = HashMap::new();
+        let mut walked = 0;
+        let lines = changes.into_iter().map(|(place, set, from, to)| {
+            let before = log.get(walked..place).unwrap_or_default();
+            reasons.extend(before.iter().map(|line| ((&line.finding_id, line.status), line.reason.as_str())));
+            walked = place;
+            let reason = match action {
+                TriageAction::Undo => reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default(),
+                TriageAction::Set | TriageAction::Redo => set.reason.as_str(),
+            };
+            let reason = reason.to_owned();
+            Disposition { status: to, previous: from, reason, at, action, team: None, ..set.clone() }
         });
         Some(lines.collect())
     }

@@ -209,7 +209,7 @@ impl FindingSettlement<'_> {
         let id = self.view.finding(candidate.index).id.parse().ok()?;
         let present = FindingState::from_last_disposition(said.get(&id).map(|(_, last)| last));
         match present {
-            FindingState::Confirmed | FindingState::Obsolete => None,
+            FindingState::Confirmed | FindingState::Obsolete | FindingState::DismissedAndMerged => None,
             FindingState::Dismissed => self.locate(candidate, present, ground),
             FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_) => {
                 candidate.reach.and_then(|_| self.locate(candidate, present, ground))

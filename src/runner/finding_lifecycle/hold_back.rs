@@ -6,7 +6,8 @@ use super::snapshot_files::SnapshotFiles;
 use super::{FindingSettlement, LifecycleReport};
 use crate::domain::text::format_count;
 use crate::domain::{
-    Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, Source, SuppressedReport, SuppressionReason,
+    Disposition, Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, Source, SuppressedReport,
+    SuppressionReason,
 };
 use crate::policy::{self, PriorCoverage, may_mute};
 use crate::review::{ReviewOutcome, describe_result};
@@ -40,11 +41,9 @@ impl FindingSettlement<'_> {
         let mut held = PartitionedReports { raised: Vec::new(), held_back: Vec::new() };
         for finding in reports {
             let last = said.get(&finding.finding_id).map(|(_, last)| last);
-            let dismissed = last.filter(|last| last.status == FindingStatus::Dismissed);
-            let held_by = if let Some(last) = dismissed.filter(|_| !self.is_new_with_panel(&finding.finding_id)) {
-                let day = last.at.strftime("%Y-%m-%d");
-                let by = last.describe_team_author().map(|who| format!(" by {who}")).unwrap_or_default();
-                Some((SuppressionReason::Dismissed, format!("dismissed on {day}{by} because {}", last.reason)))
+            let dismissed = last.and_then(describe_dismissal);
+            let held_by = if let Some(text) = dismissed.filter(|_| !self.is_new_with_panel(&finding.finding_id)) {
+                Some((SuppressionReason::Dismissed, text))
             } else if let Some(since) = muted.get(&finding.kind).filter(|_| may_mute(finding.kind).is_ok()) {
                 let (kind, day) = (finding.kind, since.strftime("%Y-%m-%d"));
                 let text = format!("{kind} is muted since {day}; `revdeck unmute {kind}` has it raised again");
@@ -106,6 +105,18 @@ impl FindingSettlement<'_> {
         });
         looked.map(|(run, ..)| run)
     }
+}
+
+/// Describes the dismissal after which `last` is the last line about a finding; `None` if it is not dismissed. A report that was
+/// dismissed and then gave way to the finding of a panel's list stays dismissed.
+fn describe_dismissal(last: &Disposition) -> Option<String> {
+    let day = last.at.strftime("%Y-%m-%d");
+    if last.is_merged_dismissal() {
+        return last.merged_into.as_ref().map(|into| format!("dismissed, and since {day} listed by a panel as {into}"));
+    }
+    let by = last.describe_team_author().map(|who| format!(" by {who}")).unwrap_or_default();
+    let is_dismissed = last.status == FindingStatus::Dismissed;
+    is_dismissed.then(|| format!("dismissed on {day}{by} because {}", last.reason))
 }
 
 /// Holds back everything that a review of a fix reports: the code of the patch is not in the user's files yet.

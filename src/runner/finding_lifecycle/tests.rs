@@ -279,6 +279,26 @@ fn a_dismissal_holds_in_other_words_and_at_slightly_other_lines() {
 }
 
 #[test]
+fn a_dismissed_report_that_gave_way_to_a_finding_is_not_opened_when_both_are_reported() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let reports =
+        [report(Priority::P1, (2, 2), "the sum may overflow"), report(Priority::P1, (4, 4), "adding loses cents")];
+    let first = bench.run("opus", RunStatus::Completed, &reports);
+    let [one, listed] = [0, 1].map(|at| first.findings[at].finding_id.clone());
+    [&one, &listed].into_iter().for_each(|id| bench.triage(id, FindingStatus::Dismissed));
+    let at = bench.services.ambient.now();
+    let merge = Disposition::from_merge(&one, FindingStatus::Dismissed, &listed, &first.run.run_id, at);
+    bench.services.store.append_dispositions(&[merge]).expect("stored");
+    let output = bench.run("opus", RunStatus::Completed, &reports);
+    assert_eq!([bench.status(&one), bench.status(&listed)], [FindingStatus::Obsolete, FindingStatus::Dismissed]);
+    assert_eq!(titles(&output.findings), Vec::<&str>::new());
+    let reasons: Vec<&str> = output.held_back.iter().map(|held| held.reason.as_str()).collect();
+    let merged = format!("dismissed, and since 2026-03-04 listed by a panel as {listed}");
+    assert_eq!(reasons, [merged.as_str(), "dismissed on 2026-03-04 because it is meant so"]);
+}
+
+#[test]
 fn only_the_reviewer_that_reported_it_confirms_by_saying_nothing() {
     let bench = LifecycleFixture::new();
     bench.write(BODY);

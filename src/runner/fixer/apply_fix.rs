@@ -359,8 +359,9 @@ impl Fixer<'_> {
         self.services.store.decide(|log| {
             let mut again = undo_or_redo_fix(log, &fix.fix_id, actor, action, at);
             if !again.is_empty() {
-                let merged = self.services.store.merge_undone_reports(log, &again)?;
-                again.extend(merged);
+                let email = self.services.repo.user_email();
+                let following = self.services.store.follow_undo(log, &again, actor, email.as_deref())?;
+                again.extend(following);
                 return Ok(again);
             }
             // A panel may have listed a finding under another id since the fix was made. The undo of a fix is about that finding, too:
@@ -371,6 +372,9 @@ impl Fixer<'_> {
             let mut merges: Vec<(FindingId, Disposition)> = Vec::new();
             for id in fix.fixed_findings() {
                 let DecidedFinding { finding_id, merge } = find_decided(&mut reports, id, about)?;
+                // Two findings of the fix may stand for one report.
+                let is_new = |merge: &Disposition| merges.iter().all(|(_, known)| known.finding_id != merge.finding_id);
+                let merge = merge.filter(is_new);
                 merges.extend(merge.map(|merge| (finding_id.clone(), merge)));
                 if !decided.contains(&finding_id) {
                     decided.push(finding_id);
@@ -472,6 +476,42 @@ mod tests {
         assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Open], "not both are open");
         fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
         assert_eq!(statuses(), [FindingStatus::Obsolete, FindingStatus::Addressed]);
+    }
+
+    #[test]
+    fn a_decision_of_another_person_stands_when_the_fix_is_undone() {
+        let fixture = RunnerFixture::new();
+        let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
+        let config = ["config", "user.email", "ada@example.org"];
+        let root = fixture.folder.path().join("repo");
+        let git = std::process::Command::new("git").args(config).current_dir(root).status().expect("git runs");
+        assert!(git.success());
+        let team = serde_json::json!({
+            "machine": "ada-1", "log": "ada-1", "place": "origin", "joined_at": "2026-03-04T05:06:07Z",
+        });
+        store.write_team_membership(&serde_json::from_value(team).expect("a membership")).expect("written");
+        let [one, other] = ["one", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+        let fix: Fix = serde_json::from_value(serde_json::json!({
+            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
+            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [one, other],
+            "run_id": format!("ar_{:026}", 1), "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
+        }))
+        .expect("a fix");
+        fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
+        // Bob has addressed one of them, too, without knowing of it.
+        let received = |log: &[Disposition]| {
+            let team = serde_json::json!({
+                "clock": [4_102_444_800_000_i64, 0], "machine": "bob-1",
+                "person": {"name": "Bob", "email": "bob@example.org"},
+            });
+            let team = Some(serde_json::from_value(team).expect("an origin"));
+            let group = "team_bob-1_t_9".to_owned();
+            Ok::<_, StoreError>(vec![Disposition { team, group, previous: FindingStatus::Addressed, ..log[0].clone() }])
+        };
+        store.decide(received).expect("stored");
+        fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
+        let statuses = [&one, &other].map(|id| store.status(id).expect("readable"));
+        assert_eq!(statuses, [FindingStatus::Addressed, FindingStatus::Open]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::merged_reports::follow_reports;
 use super::own_records::{number_decisions, walk_decisions};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
@@ -30,7 +31,7 @@ pub(super) struct LogOwner<'a> {
 pub(super) struct LogUpdate {
     /// Lines that the log lacks, in the order in which they must be appended.
     pub(super) lines: Vec<Disposition>,
-    /// Number of findings whose status changes.
+    /// Number of findings whose status changes, among them those of lists of panels that follow their reports.
     pub(super) changed: usize,
     /// Findings about which people disagree.
     pub(super) disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
@@ -71,6 +72,10 @@ pub(super) fn update_log(
         update.changed += usize::from(before != lines.last().map(|line| line.status));
         update.lines.extend(lines);
     }
+    let following = follow_reports(log, &update.lines);
+    let is_about_other = |line: &&Disposition| !findings.contains(&line.finding_id) && line.status != line.previous;
+    update.changed += following.iter().filter(is_about_other).count();
+    update.lines.extend(following);
     update
 }
 
@@ -122,8 +127,10 @@ fn missing_lines<'a>(
     // The engine moves everything but a dismissal ([`crate::policy::may_set`]).
     let is_binding = standing.status == FindingStatus::Dismissed;
     let counting = known.and_then(|known| known.counting.as_ref());
-    // A report that has given way to the finding of a panel's list stays so, also if it was dismissed before.
-    let may_follow = |line: &Disposition| !is_binding || line.merged_into.is_some();
+    // A report that has given way to the finding of a panel's list stays so, also if it was dismissed before. A dismissal that
+    // arrives after the merge is none that the list could take over.
+    let has_known = known.is_some_and(|known| known.decisions.contains_key(&standing.id));
+    let may_follow = |line: &Disposition| !is_binding || (line.merged_into.is_some() && has_known);
     let evidence = counting.filter(|(line, id)| may_follow(line) && !line.is_decision() && *id > standing.id);
     let is_known = |decision: &&SharedDecision| {
         known.is_some_and(|known| known.decisions.get(&decision.id).is_some_and(|line| is_told_by(decision, line)))

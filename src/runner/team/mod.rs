@@ -20,6 +20,7 @@ mod held_back;
 pub(in crate::runner) mod held_claim;
 mod log_owner;
 mod merge_log;
+mod merged_reports;
 mod own_records;
 mod place_opening;
 mod read_log;

@@ -96,6 +96,37 @@ fn a_decision_that_a_panel_took_over_goes_back_with_the_decision_itself() {
 }
 
 #[test]
+fn a_dismissal_that_got_another_reason_gets_the_one_before_back() {
+    use FindingStatus::{Addressed, Dismissed, Open};
+    let at = Time::UNIX_EPOCH;
+    let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
+    let taken_over = |line: Disposition| Disposition { run_id: Some(run.clone()), ..line };
+    let mut log = vec![
+        line('b', "1", Open, Dismissed, "intended"),
+        line('a', "2", Open, Dismissed, "false alarm"),
+        taken_over(line('b', "2", Dismissed, Dismissed, "false alarm")),
+        line('c', "3", Open, Addressed, "done"),
+    ];
+    let mut steps = Vec::new();
+    for key in "zzyzz".chars() {
+        let lines = if key == 'z' { undo(&log, at) } else { redo(&log, at) };
+        let said = lines.iter().flatten().map(|line| format!("{} {}", line.status.word(), line.reason));
+        steps.push(said.collect::<Vec<_>>().join(", "));
+        log.extend(lines.into_iter().flatten());
+    }
+    assert_eq!(
+        steps,
+        [
+            "open ",
+            "open , dismissed intended",
+            "dismissed false alarm, dismissed false alarm",
+            "open , dismissed intended",
+            "open "
+        ]
+    );
+}
+
+#[test]
 fn what_a_fix_decided_goes_back_and_forth_with_it() {
     use FindingStatus::{Addressed, Dismissed, Open};
     let fix: FixId = format!("fx_{:026}", 7).parse().expect("an id");

@@ -377,6 +377,87 @@ fn a_dismissed_report_that_has_given_way_to_the_list_of_a_panel_stays_so_until_s
 }
 
 #[test]
+fn a_dismissal_that_arrives_after_a_panel_has_merged_the_report_is_not_lost() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    let (mut ada, mut bob) = (Machine::new(0), Machine::new(1));
+    let report = finding(0);
+    ada.append(report.clone(), FindingStatus::Dismissed, Actor::User, at(1), "t_1".to_owned());
+    let run = format!("ar_{:026}", 7).parse().expect("an id");
+    bob.log.push(Disposition::from_merge(&report, FindingStatus::Open, &finding(1), &run, at(2)));
+    bob.receive(ada.records(), at(3));
+    assert_eq!(status_after(&bob.log, &report), FindingStatus::Dismissed, "{:#?}", bob.log);
+    let lines = bob.log.len();
+    bob.receive(ada.records(), at(4));
+    assert_eq!(bob.log.len(), lines, "what is settled needs no line");
+    // A report that has given way although its dismissal was known stays so when a decision comes that does not stand.
+    let mut cleo = Machine::new(2);
+    cleo.append(report.clone(), FindingStatus::Addressed, Actor::User, at(0), "t_3".to_owned());
+    bob.log.push(Disposition::from_merge(&report, FindingStatus::Dismissed, &finding(1), &run, at(5)));
+    bob.receive(cleo.records(), at(6));
+    assert_eq!(status_after(&bob.log, &report), FindingStatus::Obsolete, "{:#?}", bob.log);
+}
+
+#[test]
+fn a_decision_about_a_merged_report_reaches_the_finding_of_the_list_in_any_order() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    use FindingStatus::{Addressed, Dismissed, Obsolete, Open};
+    let run = format!("ar_{:026}", 7).parse().expect("an id");
+    // Machines 1 and 2 decide about the report; the merge of machine 0 comes before, between or after.
+    let (mut ada, mut bob) = (Machine::new(1), Machine::new(2));
+    ada.append(finding(0), Dismissed, Actor::User, at(1), "t_1".to_owned());
+    let dismissed = ada.records();
+    ada.undo(at(3));
+    let withdrawn = ada.records();
+    bob.append(finding(1), Addressed, Actor::User, at(1), "t_2".to_owned());
+    let about_finding = bob.records();
+    for merged_at in [at(0), at(2), at(9)] {
+        for (title, batches, expected) in [
+            ("a dismissal", vec![dismissed.clone()], [Dismissed, Dismissed]),
+            ("twice", vec![dismissed.clone(), dismissed.clone()], [Dismissed, Dismissed]),
+            ("taken back", vec![dismissed.clone(), withdrawn.clone()], [Obsolete, Open]),
+            ("taken back at once", vec![withdrawn.clone()], [Obsolete, Open]),
+            ("taken back first", vec![withdrawn[1..].to_vec(), dismissed.clone()], [Obsolete, Open]),
+            ("the finding is decided", vec![dismissed.clone(), about_finding.clone()], [Dismissed, Addressed]),
+            ("the finding was decided", vec![about_finding.clone(), dismissed.clone()], [Dismissed, Addressed]),
+            ("both at once", vec![[dismissed.clone(), about_finding.clone()].concat()], [Dismissed, Addressed]),
+        ] {
+            let mut here = Machine::new(0);
+            here.log.push(Disposition::from_merge(&finding(0), Open, &finding(1), &run, merged_at));
+            batches.into_iter().for_each(|batch| here.receive(batch, at(10)));
+            let statuses = [0, 1].map(|number| status_after(&here.log, &finding(number)));
+            assert_eq!(statuses, expected, "{title}, {merged_at}: {:#?}", here.log);
+            let lines = here.log.len();
+            here.compare(&all_findings(), at(11));
+            assert_eq!(here.log.len(), lines, "{title}: what is settled needs no line");
+            assert!(here.records().is_empty(), "{title}: nobody speaks for others");
+            // The machine that decided so is forgotten, and used again.
+            here.forgotten.push(name(1));
+            here.compare(&all_findings(), at(12));
+            let is_decided = expected[1] == Addressed;
+            let statuses = [0, 1].map(|number| status_after(&here.log, &finding(number)));
+            assert_eq!(statuses, [Obsolete, if is_decided { Addressed } else { Open }], "{title}: forgotten");
+            here.forgotten.clear();
+            here.compare(&all_findings(), at(13));
+            let statuses = [0, 1].map(|number| status_after(&here.log, &finding(number)));
+            assert_eq!(statuses, expected, "{title}: used again");
+        }
+    }
+}
+
+#[test]
+fn a_report_that_a_person_took_out_of_the_finding_is_decided_for_itself() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    let (mut ada, mut bob) = (Machine::new(0), Machine::new(1));
+    let run = format!("ar_{:026}", 7).parse().expect("an id");
+    bob.log.push(Disposition::from_merge(&finding(0), FindingStatus::Open, &finding(1), &run, at(1)));
+    bob.append(finding(0), FindingStatus::Open, Actor::User, at(2), "t_1".to_owned());
+    ada.append(finding(0), FindingStatus::Dismissed, Actor::User, at(3), "t_2".to_owned());
+    bob.receive(ada.records(), at(4));
+    let statuses = [0, 1].map(|number| status_after(&bob.log, &finding(number)));
+    assert_eq!(statuses, [FindingStatus::Dismissed, FindingStatus::Open]);
+}
+
+#[test]
 fn of_two_decisions_with_one_identity_every_machine_takes_the_same() {
     let mut source = Machine::new(0);
     source.append(finding(0), FindingStatus::Dismissed, Actor::User, Time::UNIX_EPOCH, "1".to_owned());
