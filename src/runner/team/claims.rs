@@ -312,7 +312,7 @@ mod tests {
 
     impl ReviewClaim {
         /// Returns a claim in a database at a port of this machine.
-        pub(in crate::runner::team) fn at_port(port: u16) -> Self {
+        pub(in crate::runner) fn at_port(port: u16) -> Self {
             Self {
                 address: DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address"),
                 project: "app".to_owned(),
