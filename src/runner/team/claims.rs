@@ -112,7 +112,7 @@ impl ReviewClaim {
     }
 
     /// Returns the run that holds the claim.
-    pub(super) fn holder(&self) -> &RunId {
+    pub(in crate::runner) fn holder(&self) -> &RunId {
         &self.holder
     }
 }
