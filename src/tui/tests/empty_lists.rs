@@ -137,14 +137,15 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
 }
 
 #[test]
-fn files_that_wait_are_not_counted_as_clean() {
+fn files_that_wait_or_were_reviewed_in_part_are_not_counted_as_clean() {
     let id = run_id(1);
     let mut app = with_run(160, 48, RunRow { status: RunStatus::Reviewing, counts: [0; 4], ..run_row(&id) });
     press(&mut app, "1");
     let file = |path: &str, state| FileListRow::new(path, state);
-    let files = vec![file("a.rs", FileListState::Covered), file("b.rs", FileListState::Waiting)];
+    let files = [("a.rs", FileListState::Covered), ("b.rs", FileListState::Waiting), ("c.rs", FileListState::Partial)];
+    let files = files.map(|(path, state)| file(path, state)).to_vec();
     send(&mut app, AppMessage::Files { run: id.clone(), files: Some(files) });
-    assert!(screen(&app).contains("1 clean, 1 waiting"), "{}", screen(&app));
+    assert!(screen(&app).contains("1 clean, 1 partly reviewed, 1 waiting"), "{}", screen(&app));
     for (status, said) in [(RunStatus::Reviewing, "no file yet"), (RunStatus::Failed, "no file was reviewed")] {
         let unread = RunRow { counts: [0; 4], files_covered: 0, hunks_covered: 0, ..run_row(&id) };
         let mut app = with_run(160, 48, RunRow { status, ..unread });
