@@ -38,6 +38,7 @@ fn a_chosen_run_without_findings_says_what_it_has_reviewed() {
     for (title, run, begins, whole, key) in [
         ("clean", clean, "no findings", "no findings", "Esc"),
         ("all left out", left_out, "not reviewed", "not reviewed: every changed file was left out", "Press r"),
+        ("clean", RunRow { has_carried: true, ..left_out }, "no findings", "no findings", "Esc"),
         ("failed at once", failed(unread), "not reviewed", "not reviewed: it failed: rate limit", "Press r"),
         (
             "stopped before it read anything",
