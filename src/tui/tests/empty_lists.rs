@@ -116,6 +116,8 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
     let unread = RunRow { counts: [0; 4], files_covered: 0, hunks_covered: 0, ..run_row(&newer) };
     for (run, praised, said) in [
         (RunRow { counts: [0; 4], ..run_row(&newer) }, true, ""),
+        // The older one answers for it.
+        (RunRow { status: RunStatus::Cancelled, cancel_reason: "duplicate", ..unread }, true, ""),
         (RunRow { status: RunStatus::Failed, ..unread }, false, "reviewed nothing: it failed."),
         (RunRow { hunks_total: 0, ..unread }, false, "reviewed nothing: every changed file was left out."),
         (RunRow { status: RunStatus::Reviewing, ..unread }, false, "The review of worktree is not over ("),
@@ -135,6 +137,21 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
     let mut builder = StoreViewBuilder::default();
     builder.run(RunRow { branch: "other", ..run_row(&older) }).finding(decided);
     assert_eq!(explain_empty_list(&showing(80, 24, complete(builder))).role, Role::Strong);
+}
+
+#[test]
+fn the_keys_of_an_empty_store_name_the_filter_that_they_change() {
+    let id = run_id(1);
+    let clean = RunRow { counts: [0; 4], ..run_row(&id) };
+    for (filter, expected) in [
+        ("status:undecided", "Press f to change the filter (status:all shows everything), r to review again."),
+        ("p:0", "Press f to change the filter, Esc to take it back, r to review again."),
+    ] {
+        let mut app = with_run(80, 24, clean);
+        app.finding_list.filter_text = filter.to_owned();
+        let why = explain_empty_list(&app);
+        assert_eq!((why.headline.as_str(), why.details), ("nothing found", vec![expected.to_owned()]), "{filter}");
+    }
 }
 
 #[test]
