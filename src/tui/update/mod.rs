@@ -316,7 +316,7 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
         app.append_notice(NoticeLevel::Info, said.join(&format!(" {dot} ")));
     }
     for failure in outcome.unsettled {
-        app.append_notice(NoticeLevel::Error, failure);
+        app.append_notice(NoticeLevel::Error, text::sanitize_line(&failure));
     }
 }
 
