@@ -48,6 +48,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             hunks_total: 31,
             hunks_covered: 31,
             incomplete: false,
+            has_carried: false,
             attempt: 1,
             paused: false,
             epoch: 1,

@@ -300,6 +300,7 @@ mod load {
                     hunks_total: number(16) as u32,
                     hunks_covered: number(17) as u32,
                     incomplete: false,
+                    has_carried: false,
                     attempt: number(18) as u32,
                     paused: false,
                     epoch: 0,

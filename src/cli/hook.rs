@@ -23,7 +23,7 @@ use crate::git::hooks::{
 };
 use crate::git::{GitError, Repo};
 use crate::report::json;
-use crate::runner::{log_failure, start_commit_review, start_rewrite_notice};
+use crate::runner::{describe_commit_problem, log_failure, start_commit_review, start_rewrite_notice};
 
 /// Arguments of `hook`.
 #[derive(Debug, Args)]
@@ -258,9 +258,9 @@ fn run_hook(invocation: &Invocation, hook: HookKind, commit: Option<&str>) -> Re
         (HookKind::ClaudeCode | HookKind::Codex | HookKind::Gemini | HookKind::OpenCode, _) => {}
         (HookKind::PostCommit, Some(commit)) => {
             let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-            if let Err(why) = services.launcher().review_commit(commit)? {
-                let (folder, said) = (services.repo.root(), format!("{commit} is not reviewed: {why}"));
-                log_failure(&invocation.paths, services.ambient.now(), &folder, &said);
+            let asked = services.launcher().review_commit(commit)?;
+            if let Some(said) = describe_commit_problem(commit, &asked) {
+                log_failure(&invocation.paths, services.ambient.now(), &services.repo.root(), &said);
             }
         }
     }

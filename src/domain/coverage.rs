@@ -312,6 +312,9 @@ pub struct Coverage {
     /// Hunks carried over from earlier runs, by file and run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedFile>,
+    /// Paths of files of which hunks were reviewed, and others should have been and were not. Empty in records of older versions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partial: Vec<String>,
 }
 
 impl Coverage {
@@ -350,10 +353,14 @@ impl Coverage {
             let gap = gaps.entry(reason).or_default();
             *gap = (gap.0.saturating_add(1), gap.1.saturating_add(u32::try_from(hunks).unwrap_or(u32::MAX)));
         };
-        let mut is_planned = HashSet::new();
+        let (mut is_planned, mut partial) = (HashSet::new(), Vec::new());
         for (path, hunks) in planned {
             is_planned.insert(path);
-            let missing = hunks.saturating_sub(reviewed.get(path).copied().unwrap_or(0));
+            let seen = reviewed.get(path).copied().unwrap_or(0);
+            let missing = hunks.saturating_sub(seen);
+            if seen > 0 && missing > 0 {
+                partial.push(path.to_owned());
+            }
             match left_out.get(path) {
                 Some(file) if file.is_gap() => add(file.reason, missing),
                 None if missing > 0 => add(early_end, missing),
@@ -365,6 +372,20 @@ impl Coverage {
         }
         self.gaps = gaps.into_iter().map(|(reason, (files, hunks))| CoverageGap { reason, files, hunks }).collect();
         self.incomplete = !self.gaps.is_empty();
+        self.partial = partial;
+    }
+
+    /// Returns the paths of the files that were reviewed in part only. Where no list says it (an older version, a worker that is
+    /// gone), these are all reviewed files if hunks are missing that no other file can have: what was not reviewed is never clean.
+    pub fn partial_files(&self) -> HashSet<&str> {
+        if !self.partial.is_empty() {
+            return self.partial.iter().map(String::as_str).collect();
+        }
+        let left_out = u32::try_from(self.left_out.len()).unwrap_or(u32::MAX);
+        let named = self.files_covered.saturating_add(self.files_carried).saturating_add(left_out);
+        let may_miss_elsewhere = self.files_total > named || self.left_out.iter().any(OmittedFile::is_gap);
+        let files = self.reviewed_files().map(|file| file.path.as_str());
+        files.filter(|_| self.missing_hunks() > 0 && !may_miss_elsewhere).collect()
     }
 
     /// Turns left-out files into gaps, because not even their text was searched.
@@ -458,7 +479,8 @@ impl Coverage {
 
     /// Returns the counts without the lists, as stored in a run record.
     pub fn without_lists(&self) -> Self {
-        Self { files: Vec::new(), left_out: Vec::new(), carried: Vec::new(), ..self.clone() }
+        let (files, left_out, carried, partial) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { files, left_out, carried, partial, ..self.clone() }
     }
 
     /// Sets the carried hunks and updates their counts.
@@ -545,6 +567,34 @@ mod tests {
         let record = coverage.without_lists();
         let said = "4 of 9 hunks reviewed (turn limit); 1 file not reviewed: binary";
         assert_eq!(record.describe_gaps().as_deref(), Some(said), "a record has no lists");
+    }
+
+    #[test]
+    fn a_file_of_which_hunks_are_missing_is_reviewed_in_part() {
+        let planned = [("a", 2), ("b", 5), ("c", 2)];
+        let (whole, part) = (vec![file("a", 2), file("b", 5)], vec![file("a", 2), file("b", 2)]);
+        let gap = vec![OmittedFile::new("c", OmissionReason::Unreadable)];
+        // Files, left-out files, whether the planned files are known, and the files that are partial.
+        for (title, files, left_out, is_known, expected) in [
+            ("two files as a whole", whole.clone(), vec![], true, vec![]),
+            ("a part of b", part.clone(), vec![], true, vec!["b"]),
+            ("c may lack all that is missing", part.clone(), vec![], false, vec![]),
+            ("c was left out", part.clone(), gap, false, vec![]),
+            ("nobody knows which", vec![file("a", 2), file("b", 2), file("c", 2)], vec![], false, vec!["a", "b", "c"]),
+            ("all of three", vec![file("a", 2), file("b", 5), file("c", 2)], vec![], false, vec![]),
+        ] {
+            let mut coverage = Coverage { files_total: 3, hunks_total: 9, files, left_out, ..Coverage::default() };
+            coverage.files_covered = u32::try_from(coverage.files.len()).expect("few");
+            coverage.hunks_covered =
+                coverage.files.iter().map(|file| u32::try_from(file.hunks.len()).expect("few")).sum();
+            if is_known {
+                coverage.set_gaps(planned, OmissionReason::TurnLimit);
+            }
+            let mut found: Vec<&str> = coverage.partial_files().into_iter().collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{title}");
+            assert!(coverage.without_lists().partial.is_empty(), "{title}");
+        }
     }
 
     #[test]

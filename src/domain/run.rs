@@ -373,6 +373,7 @@ impl RunRecord {
             files_reviewed: coverage.files_covered,
             hunks: coverage.hunks_total,
             hunks_reviewed: coverage.hunks_covered,
+            has_carried: coverage.files_carried > 0 || coverage.hunks_carried > 0,
             findings: self.outcome.finding_counts.total(),
             continues_earlier: self.links.carried_over_from.is_some() || self.links.resumed_from.is_some(),
             has_other_answer: self.links.reused_from.is_some() || self.links.replaced_by().is_some(),

@@ -50,6 +50,8 @@ pub struct ReviewedParts {
     pub hunks: u32,
     /// Number of hunks that the run itself has reviewed.
     pub hunks_reviewed: u32,
+    /// Files or hunks are carried over: an earlier run has reviewed them unchanged.
+    pub has_carried: bool,
     /// Number of findings.
     pub findings: u32,
     /// The run goes on with what an earlier run has reviewed.
@@ -60,9 +62,11 @@ pub struct ReviewedParts {
 
 impl ReviewedParts {
     /// Returns what a run that ended by itself did not review. A run with findings is not called unreviewed: the texts of
-    /// left-out files are searched for secrets.
+    /// left-out files are searched for secrets. Nor is one that carries files over, as [`super::Coverage::has_reviewed_nothing`]
+    /// says of its coverage.
     pub fn shortfall(&self) -> Option<Shortfall> {
-        let is_untouched = (self.files_reviewed, self.hunks, self.hunks_reviewed, self.findings) == (0, 0, 0, 0);
+        let is_untouched =
+            (self.files_reviewed, self.hunks, self.hunks_reviewed, self.findings) == (0, 0, 0, 0) && !self.has_carried;
         match self.is_incomplete {
             true => Some(Shortfall::Gaps),
             false => (self.status == RunStatus::Completed && self.files > 0 && is_untouched)
@@ -72,8 +76,8 @@ impl ReviewedParts {
 
     /// Returns the part of its change that the run has reviewed, however it ended.
     pub fn reach(&self) -> ReviewReach {
-        let has_begun =
-            self.continues_earlier || self.files_reviewed > 0 || self.hunks_reviewed > 0 || self.findings > 0;
+        let has_reviewed = self.files_reviewed > 0 || self.hunks_reviewed > 0 || self.has_carried;
+        let has_begun = self.continues_earlier || has_reviewed || self.findings > 0;
         match (self.status, self.shortfall()) {
             (status, _) if !status.is_terminal() => ReviewReach::Unfinished,
             (_, Some(Shortfall::NothingReviewed)) => ReviewReach::Nothing,
@@ -118,6 +122,7 @@ mod tests {
             files_reviewed: 2,
             hunks: 5,
             hunks_reviewed: 5,
+            has_carried: false,
             findings: 0,
             continues_earlier: false,
             has_other_answer: false,
@@ -143,6 +148,14 @@ mod tests {
             ("the whole change", reviewed(S::Completed), None, None, Whole, None),
             ("nothing has changed", ReviewedParts { files: 0, ..left_out }, None, None, Whole, None),
             ("all left out", left_out, None, None, Nothing, Some("every changed file was left out")),
+            (
+                "all carried over, without hunks",
+                ReviewedParts { has_carried: true, ..left_out },
+                None,
+                None,
+                Whole,
+                None,
+            ),
             ("a secret in what was left out", ReviewedParts { findings: 1, ..left_out }, None, None, Whole, None),
             ("a gap", gaps(reviewed(S::Completed)), None, None, Part, Some("a part is missing")),
             ("a part failed", gaps(reviewed(S::Completed)), None, limit, Part, Some("a part of it failed: rate limit")),

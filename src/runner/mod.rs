@@ -115,7 +115,9 @@ pub(crate) use import::{
 };
 pub(crate) use indexing::Indexer;
 pub(crate) use launcher::Launcher;
-pub(crate) use launcher::commit_hook::{log_failure, start_commit_review, start_rewrite_notice};
+pub(crate) use launcher::commit_hook::{
+    describe_commit_problem, log_failure, start_commit_review, start_rewrite_notice,
+};
 pub(crate) use launcher::opening::{OpeningOutcome, UnreviewedChange};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub(crate) use launcher::request_preview::{MemberForecast, OfferedReviewer, RequestPreview};

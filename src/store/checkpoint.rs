@@ -87,7 +87,7 @@ impl CheckpointHeader {
 /// Hashes the version, the row layout and all enum names. Another version of revdeck may know other values or skip
 /// other lines, so it uses its own checkpoint.
 fn format_hash() -> u64 {
-    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 16".to_owned()];
+    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 17".to_owned()];
     words.push(format!("{} {}", size_of::<PackedRun>(), size_of::<PackedFinding>()));
     words.extend(RunStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(FindingStatus::ALL.iter().map(|word| word.to_string()));

@@ -23,6 +23,7 @@ pub(super) struct CoverageCountsLine {
     pub(super) files_covered: u32,
     pub(super) hunks_total: u32,
     pub(super) hunks_covered: u32,
+    files_carried: u32,
     hunks_carried: u32,
     pub(super) incomplete: bool,
 }
@@ -127,6 +128,7 @@ impl RunLine<'_> {
                 RunStatus::Skipped => self.coverage.incomplete,
                 _ => false,
             },
+            has_carried: self.coverage.files_carried > 0 || self.coverage.hunks_carried > 0,
             attempt: self.attempt,
             paused: self.paused,
             epoch: self.epoch,

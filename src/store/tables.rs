@@ -70,11 +70,15 @@ pub(super) struct PackedRun {
     pub(super) settled: u8,
     /// 1 while a person has paused the run.
     paused: u8,
-    /// 1 when the run completed or was skipped and did not review all that it should have.
-    incomplete: u8,
+    /// [`PackedRun::INCOMPLETE`] and [`PackedRun::CARRIED`].
+    coverage_flags: u8,
 }
 
 impl PackedRun {
+    /// Flag of a run that completed or was skipped and did not review all that it should have.
+    const INCOMPLETE: u8 = 1;
+    /// Flag of a run that carries files or hunks over from an earlier one.
+    const CARRIED: u8 = 2;
     /// The table does not contain the final findings of the run yet.
     pub(super) const UNSETTLED: u8 = 0;
     /// The run has ended and the table contains its final findings.
@@ -344,12 +348,14 @@ impl StoreTables {
         // An empty text has the number 0.
         let worktree = text.intern(row.worktree);
         let is_raised = old.settled == PackedRun::SETTLED && old.worktree == 0 && worktree != 0;
+        let incomplete = if row.incomplete { PackedRun::INCOMPLETE } else { 0 };
+        let coverage_flags = incomplete | if row.has_carried { PackedRun::CARRIED } else { 0 };
         let column = PackedRun {
             id: text.replace(old.id, row.id),
             status: row.status as u8,
             settled: if is_raised { PackedRun::RAISED } else { settled.unwrap_or(old.settled) },
             paused: u8::from(row.paused),
-            incomplete: u8::from(row.incomplete),
+            coverage_flags,
             line_at: old.line_at,
             line_bytes: old.line_bytes,
             reports_at: old.reports_at,
@@ -560,7 +566,8 @@ impl StoreTables {
             files_covered: column.files_covered,
             hunks_total: column.hunks_total,
             hunks_covered: column.hunks_covered,
-            incomplete: column.incomplete != 0,
+            incomplete: column.coverage_flags & PackedRun::INCOMPLETE != 0,
+            has_carried: column.coverage_flags & PackedRun::CARRIED != 0,
             attempt: column.attempt,
             paused: column.paused != 0,
             epoch: column.epoch,

@@ -51,6 +51,8 @@ pub struct RunRow<'a> {
     pub hunks_covered: u32,
     /// True when the run completed or was skipped with gaps in its coverage.
     pub incomplete: bool,
+    /// Files or hunks are carried over from an earlier run.
+    pub has_carried: bool,
     /// Number of workers so far, including those of the run that it resumes; 0 before the first.
     pub attempt: u32,
     /// True when a person paused the run; meaningless for a run that has ended.
@@ -139,6 +141,7 @@ impl RunRow<'_> {
             files_reviewed: self.files_covered,
             hunks: self.hunks_total,
             hunks_reviewed: self.hunks_covered,
+            has_carried: self.has_carried,
             findings: self.counts.iter().sum(),
             continues_earlier: !self.carried_over_from.is_empty() || !self.resumed_from.is_empty(),
             has_other_answer: !self.reused_from.is_empty() || !self.replaced_by().is_empty(),

@@ -194,6 +194,7 @@ impl<'a> OutgoingFilter<'a> {
                 paths.extend(coverage.files.iter().map(|file| file.path.as_str()));
                 paths.extend(coverage.left_out.iter().map(|file| file.path.as_str()));
                 paths.extend(coverage.carried.iter().map(|carried| carried.file.path.as_str()));
+                paths.extend(coverage.partial.iter().map(String::as_str));
             }
             terms.names = ExcludedNames::new(paths, |path| self.is_excluded(path));
         }
@@ -272,6 +273,7 @@ impl<'a> OutgoingFilter<'a> {
             coverage.files.retain(|file| may_stay(&file.path));
             coverage.left_out.retain(|file| may_stay(&file.path));
             coverage.carried.retain(|carried| may_stay(&carried.file.path));
+            coverage.partial.retain(|path| may_stay(path));
         }
         hidden
     }

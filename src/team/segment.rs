@@ -190,7 +190,8 @@ fn check_review(review: &SharedReview) -> Result<(), String> {
         check_finding(finding, run)?;
     }
     let files = coverage.files.iter().chain(coverage.carried.iter().map(|carried| &carried.file));
-    for path in files.map(|file| &file.path).chain(coverage.left_out.iter().map(|file| &file.path)) {
+    let left_out = coverage.left_out.iter().map(|file| &file.path);
+    for path in files.map(|file| &file.path).chain(left_out).chain(&coverage.partial) {
         check_path(path)?;
     }
     held_back.iter().map(|held| &held.path).chain(&run.subject.changed_paths).try_for_each(|path| check_path(path))

@@ -5,7 +5,7 @@ use super::filter::DEFAULT;
 use super::keymap::{Action, KeyContext};
 use super::theme::Role;
 use super::update::list_reviews;
-use crate::domain::{ReviewReach, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, ReviewReach, RunRecord, RunStatus, text};
 use crate::store::RunRow;
 
 /// Explanation of an empty list of findings.
@@ -104,17 +104,24 @@ fn explain_filter(app: &App) -> EmptyList {
         _ if is_default => (Role::Strong, "nothing left to decide"),
         _ => (Role::Strong, "no finding passes the filter"),
     };
+    let is_empty = app.store.view.finding_count() == 0;
     let keys = match is_default {
+        // The headline names no filter.
+        false if is_empty => {
+            format!("Press {filter} to change the filter, Esc to take it back, {review} to review again.")
+        }
         true => format!("Press {filter} to change the filter (status:all shows everything), {review} to review again."),
         false => format!("Press {filter} to change it, Esc to take it back."),
     };
     EmptyList::new(role, headline, caution.into_iter().chain([keys]).collect())
 }
 
-/// Returns the newest review of this branch that is neither skipped nor superseded nor imported.
+/// Returns the newest review of this branch that is neither skipped nor superseded nor imported, and that no other review answers
+/// for.
 fn find_newest_review(app: &App) -> Option<RunRow<'_>> {
     list_reviews(app).find(|run| {
         !matches!(run.status, RunStatus::Skipped | RunStatus::Superseded)
+            && run.cancel_reason != CancelReason::Duplicate.word()
             && !run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX)
     })
 }

@@ -586,6 +586,8 @@ impl FileListRow {
 pub enum FileListState {
     /// Reviewed, or named by a finding.
     Covered,
+    /// Reviewed in part: hunks of it should have been reviewed and were not.
+    Partial,
     /// Not yet sent to the reviewer.
     Waiting,
     /// Not reviewed, with the reason as a label, such as "binary".

@@ -165,6 +165,10 @@ fn a_run_that_reviewed_no_file_is_told_from_a_clean_one() {
         };
         record.outcome.finding_counts = FindingCounts { p1: findings, ..FindingCounts::default() };
         assert_eq!(record.shortfall(), expected, "{title}");
+        // A renamed file has no hunks.
+        record.outcome.coverage.files_carried = 1;
+        assert_eq!(record.shortfall(), expected.filter(|shortfall| *shortfall == S::Gaps), "{title}");
+        assert!(!record.outcome.coverage.has_reviewed_nothing(), "{title}");
     }
 }
 

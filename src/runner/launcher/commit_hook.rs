@@ -67,6 +67,14 @@ pub fn log_failure(paths: &Paths, now: Time, folder: &Path, failure: &str) {
     let _ = writeln!(log, "{}", text::sanitize_line(&line));
 }
 
+/// Describes for the log why a commit is not reviewed, or why the findings do not show that it was; `None` if all is well.
+pub fn describe_commit_problem(commit: &str, asked: &Result<RequestOutcome, NoReviewReason>) -> Option<String> {
+    match asked {
+        Ok(requested) => requested.settled.describe_failure().map(|failure| format!("{commit}: {failure}")),
+        Err(why) => Some(format!("{commit} is not reviewed: {why}")),
+    }
+}
+
 impl Launcher<'_> {
     /// Requests a review of a commit for the hook, under the rules of `[watch]` for unrequested reviews. The inner
     /// `Err` is the reason why the commit is not reviewed now.
@@ -119,5 +127,43 @@ impl Launcher<'_> {
         // A run that waited for one of these may begin.
         self.start_pending_or_log();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Decision, ReviewAction};
+    use crate::runner::SettledAnswer;
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn the_log_says_why_a_commit_is_not_reviewed_or_its_answer_not_applied() {
+        let fixture = RunnerFixture::new();
+        let run = fixture.record(&fixture.record_working_run(|_| {}));
+        let answered = |failure: Option<&str>| {
+            let decision = Decision {
+                action: ReviewAction::Skip,
+                reason: String::new(),
+                saved_token_estimate: 0,
+                older: Vec::new(),
+                duplicate_of: None,
+            };
+            let settled = SettledAnswer { failure: failure.map(str::to_owned), ..SettledAnswer::default() };
+            Ok(RequestOutcome { decision, run: run.clone(), settled })
+        };
+        for (title, asked, expected) in [
+            ("answered", answered(None), None),
+            (
+                "a full disk",
+                answered(Some("no space")),
+                Some("4be4b76: the result could not be applied to all findings"),
+            ),
+            ("paused", Err(NoReviewReason::Snoozed), Some("4be4b76 is not reviewed: ")),
+        ] {
+            let said = describe_commit_problem("4be4b76", &asked);
+            assert_eq!(said.is_some(), expected.is_some(), "{title}: {said:?}");
+            assert!(said.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{title}");
+        }
     }
 }

@@ -41,6 +41,8 @@ pub struct OpeningOutcome {
     pub started: Vec<(UnreviewedChange, RunId)>,
     /// Reason why there is nothing to review in a repository without runs.
     pub nothing: Option<String>,
+    /// Reasons why results that answer for changes could not be applied to all findings.
+    pub unsettled: Vec<String>,
 }
 
 /// Runs of a view without those of forgotten machines.
@@ -100,6 +102,7 @@ impl Launcher<'_> {
                 started_in_session: 0,
                 demand: ReviewDemand::AsNeeded,
             })?;
+            outcome.unsettled.extend(requested.settled.describe_failure().map(|why| format!("{}: {why}", change.text)));
             if requested.decision.action.starts_run() {
                 outcome.started.push((change, requested.run.run_id));
             }

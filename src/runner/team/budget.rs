@@ -75,12 +75,41 @@ pub(super) struct RequestSpending {
 /// Observer of a request that counts the answers that were lost: the provider may charge for each of them.
 struct LostAnswers<'a> {
     watch: &'a mut dyn ChatObserver,
+    /// True for an agent, which makes requests of its own and does not say how often.
+    is_agent: bool,
     count: u32,
+    /// True in the pause between two attempts, in which no answer is on its way.
+    is_between_attempts: bool,
+}
+
+impl<'a> LostAnswers<'a> {
+    fn new(watch: &'a mut dyn ChatObserver, is_agent: bool) -> Self {
+        Self { watch, is_agent, count: 0, is_between_attempts: false }
+    }
+
+    /// Returns the number of answers for which nobody knows what they cost.
+    fn count_with(&self, answer: &Result<ChatResponse, ChatError>) -> u32 {
+        match answer {
+            Err(error) if error.cancelled => self.count + u32::from(!self.is_between_attempts),
+            // An agent does not say how often it has asked.
+            Err(error) if error.class == ErrorClass::Timeout => self.count.max(1),
+            Ok(_) | Err(_) => self.count,
+        }
+    }
 }
 
 impl ChatObserver for LostAnswers<'_> {
     fn on_progress(&mut self, progress: ChatProgress) {
-        self.count += u32::from(progress == ChatProgress::Lost);
+        match &progress {
+            ChatProgress::Sent => self.is_between_attempts = false,
+            ChatProgress::Lost => {
+                self.count += 1;
+                self.is_between_attempts = true;
+            }
+            // An agent goes on meanwhile.
+            ChatProgress::Waiting { .. } => self.is_between_attempts = !self.is_agent,
+            ChatProgress::Bytes(_) | ChatProgress::Text(_) => {}
+        }
         self.watch.on_progress(progress);
     }
 
@@ -343,15 +372,10 @@ impl Chat for BudgetedChat {
     fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
         let reserved = self.reserve(request, watch)?;
         let Some(RequestReservation { name, most }) = reserved else { return self.inner.respond(request, watch) };
-        let mut watch = LostAnswers { watch, count: 0 };
+        let mut watch = LostAnswers::new(watch, self.agent.is_some());
         let answer = self.inner.respond(request, &mut watch);
-        // All that was reserved counts as spent for each answer for which nobody knows what it cost.
-        let lost = most.times(match &answer {
-            Err(error) if error.cancelled => watch.count + 1,
-            // An agent does not say how often it has asked.
-            Err(error) if error.class == ErrorClass::Timeout => watch.count.max(1),
-            Ok(_) | Err(_) => watch.count,
-        });
+        // All that was reserved counts as spent for each of them.
+        let lost = most.times(watch.count_with(&answer));
         let lost_cost = lost.cost.unwrap_or(0.0);
         match &answer {
             Ok(response) => {
@@ -441,6 +465,29 @@ mod tests {
                 // The next request does not ask a database that is away.
                 assert_eq!(attempts.load(Ordering::SeqCst), 1, "{title}");
             }
+        }
+    }
+
+    #[test]
+    fn a_cancellation_counts_the_answer_that_is_on_its_way_and_no_other() {
+        let waiting = || ChatProgress::Waiting { reason: "busy".to_owned(), wait_ms: 1 };
+        let (sent, lost, some) = (|| ChatProgress::Sent, || ChatProgress::Lost, || ChatProgress::Bytes(3));
+        let (cancelled, timeout) = (ChatError::cancelled(), ChatError::new(ErrorClass::Timeout, "late"));
+        let overloaded = ChatError::new(ErrorClass::Overloaded, "busy");
+        for (title, is_agent, told, error, expected) in [
+            ("in the answer", false, vec![sent(), some()], &cancelled, 1),
+            ("in the pause after a lost answer", false, vec![sent(), lost(), waiting()], &cancelled, 1),
+            ("in the pause after a refusal", false, vec![sent(), waiting()], &cancelled, 0),
+            ("in the second answer", false, vec![sent(), lost(), waiting(), sent()], &cancelled, 2),
+            ("an agent that waits for its provider", true, vec![sent(), waiting()], &cancelled, 1),
+            ("an agent that took too long", true, vec![sent()], &timeout, 1),
+            ("answers that took too long", false, vec![sent(), lost(), waiting(), sent(), lost()], &timeout, 2),
+            ("refused to the end", false, vec![sent(), waiting(), sent()], &overloaded, 0),
+        ] {
+            let mut nobody = Nobody;
+            let mut watch = LostAnswers::new(&mut nobody, is_agent);
+            told.into_iter().for_each(|progress| watch.on_progress(progress));
+            assert_eq!(watch.count_with(&Err(error.clone())), expected, "{title}");
         }
     }
 

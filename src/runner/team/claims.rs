@@ -66,15 +66,25 @@ impl ReviewClaim {
         ClaimConnection { address, opening: std::thread::spawn(move || self.connect()) }
     }
 
-    /// Returns the connection that was begun, if it is one to the database of this claim. Otherwise connects now.
-    pub(in crate::runner) fn finish_connecting(
+    /// Takes the claim over the connection that was begun, if it is one to the database of this claim. Otherwise connects now.
+    /// A connection that was made, and then lost while nobody used it, is made once anew: to read a large change takes longer
+    /// than some routers keep an idle connection. One that could not be made at all is not tried again.
+    pub(in crate::runner) fn take_first(
         &self,
         begun: Option<ClaimConnection>,
-    ) -> Result<Database, DatabaseError> {
-        match begun.filter(|begun| begun.address == self.address) {
-            Some(begun) => begun.opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            None => self.connect(),
+    ) -> Result<(Database, ClaimAttempt), DatabaseError> {
+        if let Some(begun) = begun.filter(|begun| begun.address == self.address) {
+            let database = begun.finish()?;
+            match self.take(&database) {
+                Err(error) if error.is_lost_connection() => {
+                    tracing::debug!(%error, "the connection for a claim was lost before its use");
+                }
+                attempt => return Ok((database, attempt?)),
+            }
         }
+        let database = self.connect()?;
+        let attempt = self.take(&database)?;
+        Ok((database, attempt))
     }
 
     /// Begins to hear of claims that end.
@@ -102,7 +112,7 @@ impl ReviewClaim {
     }
 
     /// Returns the run that holds the claim.
-    pub(super) fn holder(&self) -> &RunId {
+    pub(in crate::runner) fn holder(&self) -> &RunId {
         &self.holder
     }
 }
@@ -111,6 +121,13 @@ impl ReviewClaim {
 pub(in crate::runner) struct ClaimConnection {
     address: DatabaseAddress,
     opening: JoinHandle<Result<Database, DatabaseError>>,
+}
+
+impl ClaimConnection {
+    /// Waits for the thread that connects.
+    fn finish(self) -> Result<Database, DatabaseError> {
+        self.opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
 }
 
 impl TeamSync<'_> {
@@ -291,10 +308,11 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+    use crate::team::postgres::fake_server::{ColumnValue, FakeServer, row_answer};
 
     impl ReviewClaim {
         /// Returns a claim in a database at a port of this machine.
-        pub(in crate::runner::team) fn at_port(port: u16) -> Self {
+        pub(in crate::runner) fn at_port(port: u16) -> Self {
             Self {
                 address: DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address"),
                 project: "app".to_owned(),
@@ -306,15 +324,58 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_was_begun_is_not_made_again() {
+    fn a_connection_that_could_not_be_made_is_not_tried_again() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let claim = ReviewClaim::at_port(port);
         let begun = claim.clone().begin_to_connect();
         // The server hangs up, which is the answer of this connection.
         drop(listener.accept().expect("a client"));
-        assert!(claim.finish_connecting(Some(begun)).is_err());
+        assert!(claim.take_first(Some(begun)).is_err());
         listener.set_nonblocking(true).expect("a mode");
         assert!(listener.accept().is_err(), "there is another connection");
+    }
+
+    #[test]
+    fn a_connection_that_was_lost_before_its_use_is_made_once_anew() {
+        // The number of the connections, begun with the first, that the server ends before the claim is taken.
+        for (title, lost, is_begun, expected, connections) in [
+            ("a good connection", 0, true, true, 1),
+            ("a stale connection", 1, true, true, 2),
+            ("a database that went away", 2, true, false, 2),
+            ("a new connection that is lost", 1, false, false, 1),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let claim = ReviewClaim::at_port(listener.local_addr().expect("an address").port());
+            let holder = claim.holder.to_string();
+            let (ended, has_ended) = std::sync::mpsc::channel();
+            let server = std::thread::spawn(move || {
+                for at in 0..connections {
+                    let mut server = FakeServer::connect(listener.accept().expect("a client").0);
+                    if at < lost {
+                        drop(server);
+                        ended.send(()).expect("the test waits");
+                        continue;
+                    }
+                    server.read_statements(1);
+                    let (run, machine) = (ColumnValue::Text(&holder), ColumnValue::Text("ada-1"));
+                    server.send(&[row_answer(&[run, machine, ColumnValue::Float(90.0), ColumnValue::Bool(false)])]);
+                }
+                listener
+            });
+            let begun = is_begun.then(|| claim.clone().begin_to_connect());
+            if is_begun && lost > 0 {
+                // The reviewer reads its change, and the connection ends meanwhile.
+                has_ended.recv().expect("an end");
+            }
+            let taken = claim.take_first(begun).map(|(_, attempt)| attempt);
+            assert_eq!(taken.is_ok(), expected, "{title}: {taken:?}");
+            if let Ok(attempt) = taken {
+                assert_eq!(attempt, ClaimAttempt::Taken { is_renewal: false }, "{title}");
+            }
+            let listener = server.join().expect("an answer");
+            listener.set_nonblocking(true).expect("a mode");
+            assert!(listener.accept().is_err(), "{title}: there is another connection");
+        }
     }
 }

@@ -266,7 +266,7 @@ fn build_review(
     let mut coverage = output.coverage;
     if is_partial {
         // Others have not muted these kinds, so the review is not the one that they would get.
-        (coverage.files, coverage.carried) = (Vec::new(), Vec::new());
+        (coverage.files, coverage.carried, coverage.partial) = (Vec::new(), Vec::new(), Vec::new());
     }
     let Some((mut run, findings, coverage)) = filter.clean_review(record, output.findings, coverage) else {
         return Ok(None);

@@ -221,6 +221,7 @@ impl TeamSync<'_> {
         output.run.outcome.coverage.files.clear();
         output.run.outcome.coverage.carried.clear();
         output.run.outcome.coverage.left_out.clear();
+        output.run.outcome.coverage.partial.clear();
         (output.findings, output.coverage) = (findings, coverage);
         output.held_back_places = held_back_places;
         output.notes.push(format!("reviewed on {machine} by {said}"));

@@ -281,7 +281,7 @@ impl RunWorker<'_> {
         let Some(next) = dialog.estimate_request_cost().filter(|_| !free) else { return Ok(None) };
         let answer = talk.opened.cost(&Usage { output: request.max_output, ..Usage::default() });
         let next = RequestCost { input: next, most: next + answer };
-        self.reserve_panel_cost(turn, next, dialog.spent().cost)
+        self.reserve_panel_cost(turn, next, dialog.spent().cost, &mut talk.pulse)
     }
 
     /// Requests one answer from the run's reviewer, or from its fallback after a failure. Each of these requests is checked

@@ -50,8 +50,6 @@ pub(super) struct WorkAfterRun {
     /// Commit of the snapshot, if more of its files should be indexed.
     pub unindexed: Option<String>,
     pub unread: Option<ContextSources>,
-    /// Claim that ends when the result was sent.
-    pub claim: Option<HeldClaim>,
 }
 
 impl<'a> RunWorker<'a> {
@@ -79,8 +77,21 @@ impl<'a> RunWorker<'a> {
         })
     }
 
-    /// Executes the run. Returns what should be read for the next review.
-    pub(super) fn execute(mut self) -> Result<WorkAfterRun, RunnerError> {
+    /// Executes the run. Returns what should be read for the next review, and, also after an error, the claim that the run has to
+    /// end.
+    pub(super) fn execute(mut self) -> (Result<WorkAfterRun, RunnerError>, Option<HeldClaim>) {
+        let worked = self.execute_to_end();
+        // The members of a panel hold the claim of the panel, which ends with it. A panel that was cancelled has no worker that
+        // would end it.
+        let is_over = |panel: &RunId| {
+            let record = self.services.store.run(panel).ok().flatten();
+            record.is_none_or(|record| record.status.is_terminal() || record.ending.cancel_reason.is_some())
+        };
+        let claim = self.claim.filter(|_| self.record.links.member_of.as_ref().is_none_or(is_over));
+        (worked, claim)
+    }
+
+    fn execute_to_end(&mut self) -> Result<WorkAfterRun, RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
         self.begin_to_connect();
@@ -145,15 +156,8 @@ impl<'a> RunWorker<'a> {
             self.services.learning().record_matches(&concluded.subject.snapshot_commit, &outcome.findings);
         }
         let is_unindexed = self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES;
-        let unindexed = is_unindexed.then_some(self.record.subject.snapshot_commit);
-        // The members of a panel hold the claim of the panel, which ends with it. A panel that was cancelled has no worker that
-        // would end it.
-        let is_over = |panel: &RunId| {
-            let record = self.services.store.run(panel).ok().flatten();
-            record.is_none_or(|record| record.status.is_terminal() || record.ending.cancel_reason.is_some())
-        };
-        let claim = self.claim.filter(|_| self.record.links.member_of.as_ref().is_none_or(is_over));
-        Ok(WorkAfterRun { unindexed, unread: self.unread, claim })
+        let unindexed = is_unindexed.then(|| self.record.subject.snapshot_commit.clone());
+        Ok(WorkAfterRun { unindexed, unread: self.unread.take() })
     }
 
     /// Returns the outcome of a run that ends before it has asked anything.

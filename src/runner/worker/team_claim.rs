@@ -196,11 +196,16 @@ impl RunWorker<'_> {
         wait: &mut ClaimWait,
         pulse: &mut Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, ClaimError> {
-        let database = Arc::new(claim.finish_connecting(self.claim_connection.take())?);
+        let (database, attempt) = claim.take_first(self.claim_connection.take())?;
+        let (database, mut first) = (Arc::new(database), Some(attempt));
         let mut listener: Option<Listener> = None;
         let mut released: Option<RunId> = None;
         loop {
-            let holder = match claim.take(&database)? {
+            let attempt = match first.take() {
+                Some(attempt) => attempt,
+                None => claim.take(&database)?,
+            };
+            let holder = match attempt {
                 ClaimAttempt::Taken { .. } => {
                     wait.taken.get_or_insert_with(Instant::now);
                     return self.use_claim(claim, &database);

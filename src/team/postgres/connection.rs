@@ -364,67 +364,21 @@ fn build_tls(address: &DatabaseAddress) -> Result<MakeRustlsConnect, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpListener;
 
     use super::*;
-
-    /// Returns a message of the protocol; see "Message Formats" in the documentation of PostgreSQL.
-    fn message(kind: u8, content: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(content.len() + 4).expect("a short message");
-        [[kind].as_slice(), length.to_be_bytes().as_slice(), content].concat()
-    }
-
-    /// Returns the answer to a statement with parameters: one row of integers.
-    fn row_of(numbers: &[i32]) -> Vec<u8> {
-        let count = i16::try_from(numbers.len()).expect("few columns").to_be_bytes();
-        // Name, table, column, type int4, size, no modifier, binary.
-        let column = b"c\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01";
-        let columns = [count.as_slice(), column.repeat(numbers.len()).as_slice()].concat();
-        let values = numbers.iter().flat_map(|number| [4_i32.to_be_bytes(), number.to_be_bytes()].concat());
-        let row: Vec<u8> = count.into_iter().chain(values).collect();
-        [
-            message(b'1', b""),
-            message(b'2', b""),
-            message(b't', b"\0\0"),
-            message(b'T', &columns),
-            message(b'D', &row),
-            message(b'C', b"SELECT 1\0"),
-            message(b'Z', b"I"),
-        ]
-        .concat()
-    }
-
-    /// Reads the rest of a message behind its kind.
-    fn skip_message(client: &mut TcpStream) {
-        let mut length = [0; 4];
-        client.read_exact(&mut length).expect("a length");
-        let mut content = vec![0; u32::from_be_bytes(length) as usize - 4];
-        client.read_exact(&mut content).expect("a message");
-    }
+    use crate::team::postgres::fake_server::{ColumnValue, FakeServer, isolation_answer, row_answer, version_answer};
 
     #[test]
     fn a_connection_needs_one_round_trip_after_the_login() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let server = std::thread::spawn(move || {
-            let (mut client, _) = listener.accept().expect("a client");
-            client.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
-            skip_message(&mut client);
-            let login = [message(b'R', &[0; 4]), message(b'Z', b"I")].concat();
-            client.write_all(&login).expect("sent");
+            let mut server = FakeServer::log_in(listener.accept().expect("a client").0);
             // Nothing is answered before everything was asked: the isolation, the version, and the statement of the caller.
-            let mut requests = 0;
-            while requests < 3 {
-                let mut kind = [0];
-                client.read_exact(&mut kind).expect("the client waits for no answer");
-                skip_message(&mut client);
-                requests += usize::from(matches!(kind, [b'Q' | b'S']));
-            }
-            let isolated = [message(b'C', b"SET\0"), message(b'C', b"SET\0"), message(b'Z', b"I")].concat();
-            let version = crate::team::postgres::SCHEMA_VERSION;
-            client.write_all(&[isolated, row_of(&[version, version]), row_of(&[7])].concat()).expect("sent");
-            client
+            server.read_statements(3);
+            server.send(&[isolation_answer(), version_answer(), row_answer(&[ColumnValue::Int(7)])]);
+            server
         });
         let address = DatabaseAddress::parse(&format!("postgres://ada@127.0.0.1:{port}/team")).expect("an address");
         let (_database, rows) = Database::connect_and_query(&address, "a test", "SELECT 7", &[]).expect("connected");

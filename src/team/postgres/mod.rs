@@ -20,6 +20,8 @@ mod backend;
 mod budget;
 mod claims;
 mod connection;
+#[cfg(test)]
+pub mod fake_server;
 mod listener;
 mod password;
 mod project;

@@ -55,6 +55,8 @@ pub struct ReviewedFiles {
     pub files: Vec<ReviewedFile>,
     /// There are more clean files than `files` has.
     pub has_more_clean: bool,
+    /// There are more files that were reviewed in part than `files` has.
+    pub has_more_partial: bool,
     /// There are more files that were left out than `files` has.
     pub has_more_left_out: bool,
     /// Ids of the runs whose content of a file with findings the user has viewed, by path.
@@ -117,6 +119,8 @@ pub struct FileList {
     files: Vec<FileListRow>,
     /// Number of files with findings.
     pub with_findings: usize,
+    /// Number of files without findings that were reviewed in part.
+    pub partial: usize,
     /// Number of files without findings that the run has not reviewed yet.
     pub waiting: usize,
     /// Number of files that were left out.
@@ -174,8 +178,9 @@ impl FileList {
     pub fn set_files(&mut self, mut files: Vec<FileListRow>) {
         sort_files(&mut files);
         self.with_findings = files.partition_point(|file| file.counts != [0; 4]);
-        let is_waiting = |file: &&FileListRow| file.state == FileListState::Waiting && file.counts == [0; 4];
-        self.waiting = files.iter().filter(is_waiting).count();
+        let count =
+            |state: FileListState| files.iter().filter(|file| file.state == state && file.counts == [0; 4]).count();
+        (self.partial, self.waiting) = (count(FileListState::Partial), count(FileListState::Waiting));
         let is_left_out = |file: &FileListRow| matches!(file.state, FileListState::LeftOut(_)) && file.counts == [0; 4];
         self.left_out = files.len() - files.partition_point(|file| !is_left_out(file));
         self.files = files;
@@ -341,6 +346,11 @@ impl FileList {
     /// Returns true if there are more clean files than the list has.
     pub fn has_more_clean(&self) -> bool {
         self.has_reviewed() && self.reviewed.has_more_clean
+    }
+
+    /// Returns true if there are more files that were reviewed in part than the list has.
+    pub fn has_more_partial(&self) -> bool {
+        self.has_reviewed() && self.reviewed.has_more_partial
     }
 
     /// Returns true if more files were left out than the list has.

@@ -92,11 +92,12 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 /// Describes the numbers of files by group, the most important first; a group without files is not named.
 fn list_counts(app: &App) -> Vec<String> {
     let list = &app.file_list;
-    // What waits is not reviewed yet, so it is not clean.
-    let clean = list.files().len() - list.with_findings - list.waiting - list.left_out;
+    // What waits, or was reviewed in part, is not clean.
+    let clean = list.files().len() - list.with_findings - list.partial - list.waiting - list.left_out;
     let parts = [
         (list.with_findings, false, "with findings"),
         (clean, list.has_more_clean(), "clean"),
+        (list.partial, list.has_more_partial(), "partly reviewed"),
         (list.waiting, false, "waiting"),
         (list.left_out, list.has_more_left_out(), "left out"),
     ];
@@ -148,7 +149,8 @@ fn draw_file(painter: &mut Painter<'_>, file: &FileListRow, (name, depth): (&str
     let none = file.counts == [0; 4];
     let (sign, role, word, path_role) = match &file.state {
         FileListState::Covered if none => (glyphs.run_status(RunStatus::Completed), Role::Good, "", Role::Normal),
-        FileListState::Covered | FileListState::Unknown => {
+        FileListState::Partial if none => (glyphs.dash, Role::Warn, "partly reviewed", Role::Normal),
+        FileListState::Covered | FileListState::Partial | FileListState::Unknown => {
             (glyphs.finding_status(FindingStatus::Open), Role::Normal, "", Role::Normal)
         }
         FileListState::Waiting => (glyphs.run_status(RunStatus::Pending), Role::Faint, "", Role::Muted),

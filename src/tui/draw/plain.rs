@@ -351,6 +351,7 @@ fn describe_file(file: &FileListRow) -> String {
         FileListState::LeftOut(why) => format!("left out, {why}"),
         FileListState::Waiting => "waiting".to_owned(),
         FileListState::Covered | FileListState::Unknown => describe_counts(file.counts),
+        FileListState::Partial => format!("{}, partly reviewed", describe_counts(file.counts)),
     };
     let viewed = if file.is_viewed { ", viewed" } else { "" };
     format!("{}: {state}{viewed}", file.path)

@@ -113,6 +113,7 @@ fn mask_output(output: &mut RunOutput) {
 fn mask_coverage(coverage: &mut Coverage) {
     coverage.files.iter_mut().for_each(|file| mask(&mut file.path));
     coverage.left_out.iter_mut().for_each(|file| mask(&mut file.path));
+    coverage.partial.iter_mut().for_each(mask);
 }
 
 fn mask_context(context: &mut ContextRecord) {

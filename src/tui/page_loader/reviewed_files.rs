@@ -24,8 +24,11 @@ pub(super) fn list_coverage<'a>(record: &'a RunRecord, coverage: &'a Coverage) -
         }
     }
     let carried = coverage.carried.iter().map(|carried| &carried.file);
+    let partial = coverage.partial_files();
     for file in coverage.files.iter().chain(carried) {
-        files.insert(file.path.as_str(), FileListState::Covered);
+        let path = file.path.as_str();
+        let state = if partial.contains(path) { FileListState::Partial } else { FileListState::Covered };
+        files.insert(path, state);
     }
     for file in &coverage.left_out {
         files.insert(file.path.as_str(), FileListState::LeftOut(reason_label(file.reason)));
@@ -39,7 +42,9 @@ fn add_older_coverage(files: &mut BTreeMap<String, ReviewedFile>, run: &str, cov
     for (path, state) in coverage {
         let is_better = match files.get(path).map(|known| &known.row.state) {
             None => true,
-            Some(FileListState::LeftOut(reason)) => *reason != deleted && state == FileListState::Covered,
+            Some(FileListState::LeftOut(reason)) => {
+                *reason != deleted && matches!(state, FileListState::Covered | FileListState::Partial)
+            }
             Some(_) => false,
         };
         if is_better {
@@ -56,6 +61,7 @@ fn cut_files<'a>(files: impl Iterator<Item = &'a ReviewedFile>, most: usize) -> 
         match &file.row.state {
             _ if at < most => cut.files.push(file.clone()),
             FileListState::LeftOut(_) => cut.has_more_left_out = true,
+            FileListState::Partial => cut.has_more_partial = true,
             _ => cut.has_more_clean = true,
         }
     }
@@ -146,7 +152,7 @@ impl PageLoader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{RunOutput, SCHEMA_VERSION};
+    use crate::domain::{FileCoverage, RunOutput, SCHEMA_VERSION};
     use crate::git::FilterSettings;
     use crate::runner::LedgerPreview;
     use crate::store::{RepoInfo, Store};
@@ -184,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_file_counts_as_reviewed_if_any_run_reviewed_it_and_none_deleted_it_since() {
-        use FileListState::{Covered, LeftOut, Waiting};
+        use FileListState::{Covered, LeftOut, Partial, Waiting};
         let deleted = reason_label(OmissionReason::Deleted);
         // States by the newer and the older run, the state that counts, and the run that it comes from.
         for (newer, older, expected, run) in [
@@ -193,6 +199,8 @@ mod tests {
             (Some(LeftOut("binary")), Some(LeftOut("oversized")), LeftOut("binary"), "newer"),
             (Some(LeftOut(deleted)), Some(Covered), LeftOut(deleted), "newer"),
             (Some(Waiting), Some(Covered), Waiting, "newer"),
+            (Some(Partial), Some(Covered), Partial, "newer"),
+            (Some(LeftOut("binary")), Some(Partial), Partial, "older"),
             (None, Some(LeftOut("binary")), LeftOut("binary"), "older"),
             (Some(Covered), None, Covered, "newer"),
         ] {
@@ -207,14 +215,39 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_reviewed_in_part_is_not_listed_as_reviewed() {
+        let record: RunRecord = serde_json::from_value(serde_json::json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0B", "status": "completed", "created_at": "2026-11-01T10:00:00Z",
+            "updated_at": "2026-11-01T10:05:00Z", "source": "cli", "scope": "worktree", "reviewer": "m", "attempt": 1,
+            "changed_paths": ["a.rs", "b.rs", "c.rs"],
+        }))
+        .expect("a record");
+        let hunk = serde_json::json!({"start": 1, "end": 2});
+        let mut coverage = Coverage { files_total: 3, files_covered: 2, ..Coverage::default() };
+        coverage.files = ["a.rs", "b.rs"]
+            .map(|path| {
+                serde_json::from_value::<FileCoverage>(serde_json::json!({"path": path, "hunks": [hunk]}))
+                    .expect("a file")
+            })
+            .to_vec();
+        coverage.set_gaps([("a.rs", 1), ("b.rs", 4), ("c.rs", 1)], OmissionReason::TurnLimit);
+        let listed: Vec<(&str, FileListState)> = list_coverage(&record, &coverage).into_iter().collect();
+        let (whole, part, rest) =
+            (FileListState::Covered, FileListState::Partial, FileListState::LeftOut("not reached"));
+        assert_eq!(listed, [("a.rs", whole), ("b.rs", part), ("c.rs", rest)]);
+    }
+
+    #[test]
     fn more_files_than_are_listed_are_told_by_their_group() {
-        use FileListState::{Covered, LeftOut};
-        let files = [Covered, LeftOut("binary"), Covered, LeftOut("binary")]
+        use FileListState::{Covered, LeftOut, Partial};
+        let files = [Covered, LeftOut("binary"), Covered, LeftOut("binary"), Partial]
             .map(|state| ReviewedFile { row: FileListRow::new("a.rs", state), run: "ar_1".to_owned() });
-        for (most, clean, left_out) in [(4, false, false), (3, false, true), (2, true, true)] {
+        for (most, clean, left_out, partial) in
+            [(5, false, false, false), (4, false, false, true), (3, false, true, true), (2, true, true, true)]
+        {
             let cut = cut_files(files.iter(), most);
-            let said = (cut.files.len(), cut.has_more_clean, cut.has_more_left_out);
-            assert_eq!(said, (most, clean, left_out), "{most}");
+            let said = (cut.files.len(), cut.has_more_clean, cut.has_more_left_out, cut.has_more_partial);
+            assert_eq!(said, (most, clean, left_out, partial), "{most}");
         }
     }
 }

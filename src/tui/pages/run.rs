@@ -386,14 +386,21 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
         FileListState::Covered => {
             format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), app.name_record(&page.run))
         }
+        FileListState::Partial => {
+            let hunks = text::format_count(page.hunks, "hunk");
+            format!("partly reviewed in {}: {hunks}, and others not", app.name_record(&page.run))
+        }
     };
     doc.push_paragraph(Role::Muted, &state, width);
-    if page.findings.is_empty() && page.state == FileListState::Covered {
+    let is_whole = page.state == FileListState::Covered;
+    if page.findings.is_empty() && (is_whole || page.state == FileListState::Partial) {
         let (role, said) = match page.run.review_reach() {
-            ReviewReach::Whole => (Role::Good, "no findings"),
+            ReviewReach::Whole if is_whole => (Role::Good, "no findings"),
             ReviewReach::Unfinished => (Role::Normal, "no findings yet"),
-            // The coverage does not say how many hunks of the file are missing.
-            ReviewReach::Nothing | ReviewReach::Part => (Role::Normal, "no findings in the reviewed part"),
+            // The coverage of an older version does not say of which files hunks are missing.
+            ReviewReach::Nothing | ReviewReach::Part | ReviewReach::Whole => {
+                (Role::Normal, "no findings in the reviewed part")
+            }
         };
         doc.push_blank();
         doc.push(DocLine::styled(role, said));

@@ -38,6 +38,7 @@ fn a_chosen_run_without_findings_says_what_it_has_reviewed() {
     for (title, run, begins, whole, key) in [
         ("clean", clean, "no findings", "no findings", "Esc"),
         ("all left out", left_out, "not reviewed", "not reviewed: every changed file was left out", "Press r"),
+        ("clean", RunRow { has_carried: true, ..left_out }, "no findings", "no findings", "Esc"),
         ("failed at once", failed(unread), "not reviewed", "not reviewed: it failed: rate limit", "Press r"),
         (
             "stopped before it read anything",
@@ -115,6 +116,8 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
     let unread = RunRow { counts: [0; 4], files_covered: 0, hunks_covered: 0, ..run_row(&newer) };
     for (run, praised, said) in [
         (RunRow { counts: [0; 4], ..run_row(&newer) }, true, ""),
+        // The older one answers for it.
+        (RunRow { status: RunStatus::Cancelled, cancel_reason: "duplicate", ..unread }, true, ""),
         (RunRow { status: RunStatus::Failed, ..unread }, false, "reviewed nothing: it failed."),
         (RunRow { hunks_total: 0, ..unread }, false, "reviewed nothing: every changed file was left out."),
         (RunRow { status: RunStatus::Reviewing, ..unread }, false, "The review of worktree is not over ("),
@@ -137,14 +140,30 @@ fn nothing_left_to_decide_is_no_praise_after_a_review_that_read_nothing() {
 }
 
 #[test]
-fn files_that_wait_are_not_counted_as_clean() {
+fn the_keys_of_an_empty_store_name_the_filter_that_they_change() {
+    let id = run_id(1);
+    let clean = RunRow { counts: [0; 4], ..run_row(&id) };
+    for (filter, expected) in [
+        ("status:undecided", "Press f to change the filter (status:all shows everything), r to review again."),
+        ("p:0", "Press f to change the filter, Esc to take it back, r to review again."),
+    ] {
+        let mut app = with_run(80, 24, clean);
+        app.finding_list.filter_text = filter.to_owned();
+        let why = explain_empty_list(&app);
+        assert_eq!((why.headline.as_str(), why.details), ("nothing found", vec![expected.to_owned()]), "{filter}");
+    }
+}
+
+#[test]
+fn files_that_wait_or_were_reviewed_in_part_are_not_counted_as_clean() {
     let id = run_id(1);
     let mut app = with_run(160, 48, RunRow { status: RunStatus::Reviewing, counts: [0; 4], ..run_row(&id) });
     press(&mut app, "1");
     let file = |path: &str, state| FileListRow::new(path, state);
-    let files = vec![file("a.rs", FileListState::Covered), file("b.rs", FileListState::Waiting)];
+    let files = [("a.rs", FileListState::Covered), ("b.rs", FileListState::Waiting), ("c.rs", FileListState::Partial)];
+    let files = files.map(|(path, state)| file(path, state)).to_vec();
     send(&mut app, AppMessage::Files { run: id.clone(), files: Some(files) });
-    assert!(screen(&app).contains("1 clean, 1 waiting"), "{}", screen(&app));
+    assert!(screen(&app).contains("1 clean, 1 partly reviewed, 1 waiting"), "{}", screen(&app));
     for (status, said) in [(RunStatus::Reviewing, "no file yet"), (RunStatus::Failed, "no file was reviewed")] {
         let unread = RunRow { counts: [0; 4], files_covered: 0, hunks_covered: 0, ..run_row(&id) };
         let mut app = with_run(160, 48, RunRow { status, ..unread });

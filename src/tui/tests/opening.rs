@@ -73,9 +73,29 @@ fn opening_says_what_nobody_has_reviewed_and_what_a_paid_reviewer_may_cost(
         offered: offered.iter().map(|text| unreviewed(Scope::Commit("HEAD".to_owned()), text)).collect(),
         started: started.iter().map(|text| (unreviewed(Scope::Worktree, text), run())).collect(),
         nothing: None,
+        unsettled: Vec::new(),
     };
     send(&mut app, opened(outcome, limit));
     assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some(expected));
+}
+
+#[test]
+fn a_result_that_could_not_be_applied_is_an_error_beside_what_is_reviewed() {
+    let failure = "2 new commits: the result could not be applied to all findings";
+    for (offered, expected) in [
+        (vec![], failure.to_owned()),
+        (
+            vec![unreviewed(Scope::Worktree, "uncommitted changes in 1 file")],
+            format!("nobody has reviewed uncommitted changes in 1 file: r reviews it · {failure}"),
+        ),
+    ] {
+        let mut app = showing(160, 48, view());
+        let unsettled = vec![failure.to_owned()];
+        let outcome = OpeningOutcome { offered, unsettled, ..OpeningOutcome::default() };
+        send(&mut app, AppMessage::Opened { outcome: Ok(outcome), terms: None });
+        let notice = app.notice.as_ref().expect("a message");
+        assert_eq!((notice.level, notice.text.as_str()), (NoticeLevel::Error, expected.as_str()));
+    }
 }
 
 #[test]

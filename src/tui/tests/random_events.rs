@@ -191,6 +191,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             AppMessage::ReviewedFiles(ReviewedFiles {
                 files,
                 has_more_clean: has_more,
+                has_more_partial: has_more,
                 has_more_left_out: has_more,
                 viewed,
             })

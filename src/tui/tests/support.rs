@@ -82,6 +82,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         hunks_total: 9,
         hunks_covered: 9,
         incomplete: false,
+        has_carried: false,
         attempt: 1,
         paused: false,
         epoch: 1,

@@ -315,6 +315,9 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
         let dot = app.display.glyphs.dot;
         app.append_notice(NoticeLevel::Info, said.join(&format!(" {dot} ")));
     }
+    for failure in outcome.unsettled {
+        app.append_notice(NoticeLevel::Error, text::sanitize_line(&failure));
+    }
 }
 
 fn show_outcome(app: &mut App, result: Result<String, String>) {
