@@ -13,9 +13,13 @@ const MAX_SILENCE: Duration = Duration::from_secs(20);
 /// Value of a column in an answer.
 #[derive(Debug, Clone, Copy)]
 pub enum ColumnValue<'a> {
+    /// `int4`.
     Int(i32),
+    /// `float8`.
     Float(f64),
+    /// `text`.
     Text(&'a str),
+    /// `bool`.
     Bool(bool),
 }
 
@@ -74,6 +78,7 @@ impl FakeServer {
         }
     }
 
+    /// Sends messages.
     pub fn send(&mut self, answers: &[Vec<u8>]) {
         self.client.write_all(&answers.concat()).expect("sent");
     }
