@@ -15,7 +15,9 @@ struct StoreWatch(OwnedFd);
 impl StoreWatch {
     fn begin(machine: &TestEnvironment) -> Self {
         let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
-        inotify::add_watch(&watch, machine.store().root(), inotify::WatchFlags::MOVED_TO).expect("a watch");
+        // The kernel joins equal events that follow each other; the temporary files part them.
+        let flags = inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::CREATE;
+        inotify::add_watch(&watch, machine.store().root(), flags).expect("a watch");
         Self(watch)
     }
 
