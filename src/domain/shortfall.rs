@@ -101,7 +101,7 @@ impl ReviewedParts {
             (RunStatus::Superseded, _) => CancelReason::Superseded.describe().to_owned(),
             (RunStatus::Cancelled, _) => cancelled.map_or("it was cancelled", CancelReason::describe).to_owned(),
             (RunStatus::Skipped, _) if self.has_other_answer => "another review answers for it".to_owned(),
-            (RunStatus::Skipped, _) => "it was skipped".to_owned(),
+            (RunStatus::Skipped, _) => "there was nothing to review in it".to_owned(),
             _ if error.is_some() => format!("a part of it failed{class}"),
             _ if self.reach() == ReviewReach::Nothing => "its files could not be reviewed".to_owned(),
             _ => "a part is missing".to_owned(),
@@ -168,7 +168,7 @@ mod tests {
             ("stopped", unread(S::Cancelled), user, None, Nothing, Some("stopped by the user")),
             ("budget", reviewed(S::Cancelled), budget, None, Part, Some("budget reached")),
             ("superseded", unread(S::Superseded), None, None, Nothing, Some("newer code was requested")),
-            ("skipped", unread(S::Skipped), None, None, Nothing, Some("it was skipped")),
+            ("skipped", unread(S::Skipped), None, None, Nothing, Some("there was nothing to review in it")),
             ("answered", answered, None, None, Nothing, Some("another review answers for it")),
             (
                 "failed after it took parts over",

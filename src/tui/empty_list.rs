@@ -48,9 +48,9 @@ fn explain_run(app: &App, run: &RunRow<'_>) -> EmptyList {
     let back = "Esc shows all findings again.".to_owned();
     match run.review_reach() {
         ReviewReach::Nothing => {
-            let next = match run.shortfall() {
-                Some(_) => format!("Press {review} to review again, {files} to see what was left out."),
-                None => format!("Press {review} to review again; the page of the run says more."),
+            let next = match run.shortfall().is_some() || run.status == RunStatus::Skipped {
+                true => format!("Press {review} to review again, {files} to see what was left out."),
+                false => format!("Press {review} to review again; the page of the run says more."),
             };
             EmptyList::new(Role::Warn, format!("not reviewed: {reason}"), vec![next, back])
         }
