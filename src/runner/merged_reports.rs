@@ -81,7 +81,7 @@ pub fn take_over_remarks(store: &Store, merged: &[(FindingId, FindingId)], since
 struct TakenLine {
     /// The line that it takes over.
     at: usize,
-    /// Its own last line.
+    /// Last line about the finding itself.
     own: Option<usize>,
 }
 

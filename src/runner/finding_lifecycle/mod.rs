@@ -227,7 +227,7 @@ impl<'a> FindingSettlement<'a> {
         (outcome.findings, life.held_back) = (raised, held_back);
         dispositions.extend(self.merge_dispositions(&merged, &single, &outcome.coverage, &said));
         self.write_notes(outcome, &mut life, &dispositions, before);
-        // What the run has seen comes after the decisions that it has judged.
+        // The evidence of the run comes after the decisions that it has judged.
         let lines = taken_over.into_iter().chain(dispositions).collect();
         self.services.findings().store_for_run(self.run).append_unless_newer(lines, &said)?;
         self.follow_late_decisions(&merged, &single, &outcome.coverage, said.end())?;

@@ -450,7 +450,18 @@ fn read_state(files: &Worktree, touched: &AppliedFile) -> Result<TouchedFileStat
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::RunId;
     use crate::runner::fixture::RunnerFixture;
+
+    /// Returns a fix of findings that a run has reported.
+    fn applied_fix(findings: &[&FindingId], run: &RunId) -> Fix {
+        let fix = serde_json::json!({
+            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
+            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": findings, "run_id": run,
+            "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
+        });
+        serde_json::from_value(fix).expect("a fix")
+    }
 
     #[test]
     fn a_report_whose_fix_is_undone_gives_way_to_the_finding_of_the_list() {
@@ -458,12 +469,7 @@ mod tests {
         let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
         let [report, listed] = ["report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
         let run = fixture.write_list(&[(&listed, &[&report])]);
-        let fix: Fix = serde_json::from_value(serde_json::json!({
-            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
-            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [report], "run_id": run,
-            "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
-        }))
-        .expect("a fix");
+        let fix = applied_fix(&[&report], &run);
         fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
         let take_over = |log: &[Disposition]| {
             let (finding_id, run_id) = (listed.clone(), Some(run.clone()));
@@ -491,12 +497,7 @@ mod tests {
         });
         store.write_team_membership(&serde_json::from_value(team).expect("a membership")).expect("written");
         let [one, other] = ["one", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
-        let fix: Fix = serde_json::from_value(serde_json::json!({
-            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
-            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [one, other],
-            "run_id": format!("ar_{:026}", 1), "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
-        }))
-        .expect("a fix");
+        let fix = applied_fix(&[&one, &other], &format!("ar_{:026}", 1).parse().expect("an id"));
         fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
         // Bob has addressed one of them, too, without knowing of it.
         let received = |log: &[Disposition]| {
@@ -520,12 +521,7 @@ mod tests {
         let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
         let [report, listed] = ["report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
         let run = fixture.write_list(&[(&listed, &[&report])]);
-        let fix: Fix = serde_json::from_value(serde_json::json!({
-            "fix_id": format!("fx_{:026}", 1), "status": "applied", "created_at": "2026-03-04T05:06:07Z",
-            "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [report, listed], "run_id": run,
-            "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "m", "model": "m",
-        }))
-        .expect("a fix");
+        let fix = applied_fix(&[&report, &listed], &run);
         let now = fixture.services.ambient.now();
         let merge = Disposition::from_merge(&report, FindingStatus::Open, &listed, &run, now);
         store.decide(|_| Ok::<_, StoreError>(vec![merge])).expect("stored");

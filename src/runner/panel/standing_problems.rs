@@ -25,7 +25,7 @@ pub(super) struct ShownReports<'a> {
     pub said: &'a LatestDispositions,
     /// Last reports before the panel.
     pub earlier: &'a HashMap<FindingId, EarlierReport>,
-    /// What was shown and written, read when it is first asked for.
+    /// Reports that were shown and marks that were written, read at the first question about them.
     pub index: ShownIndex<'a>,
 }
 

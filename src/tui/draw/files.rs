@@ -92,7 +92,7 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 /// Describes the numbers of files by group, the most important first; a group without files is not named.
 fn list_counts(app: &App) -> Vec<String> {
     let list = &app.file_list;
-    // What waits, or was reviewed in part, is not clean.
+    // A file that waits, or was reviewed in part, is not clean.
     let clean = list.files().len() - list.with_findings - list.partial - list.waiting - list.left_out;
     let parts = [
         (list.with_findings, false, "with findings"),

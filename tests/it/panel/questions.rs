@@ -48,7 +48,7 @@ fn a_question_about_a_merged_report_goes_to_its_member_and_stands_with_the_findi
     assert_ne!(report, listed);
     panel.two.answer_from_now_on(vec![crate::ask::answer("stands", "Two holds to it.")]);
     panel.one.answer_from_now_on(vec![crate::ask::answer("explained", "One explains it.")]);
-    // What stands in the worktree now is not what the member has reviewed.
+    // The worktree has other code now than the member has reviewed.
     panel.place.test.write("src/users.py", "CHANGED = 1\n");
 
     let output = panel.place.test.revdeck(&["ask", report.as_str(), "who says so?", "--format", "json"]);

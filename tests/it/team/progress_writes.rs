@@ -47,7 +47,7 @@ fn an_exchange_that_sends_nothing_writes_its_progress_once() {
         assert_eq!(sync(&bob)["received"]["reviews"], received);
         assert_eq!(watch.count_writes(), 1, "{received} reviews received");
     }
-    // What is about to be sent is recorded before, and that it was sent.
+    // Records are noted before they are sent, and again afterwards.
     run(&bob, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     assert_eq!(sync(&bob)["sent"]["decisions"], 1);
     assert_eq!(watch.count_writes(), 2);
