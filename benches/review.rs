@@ -1,6 +1,7 @@
 //! Measures the engine's work on a model's answer. Targets: less than 10 ms to read 300 reports from 200 KB, less than
 //! 5 ms for a whole turn (an answer with findings, results of tools, the next window of 70,000 tokens), and less than 20 ms
-//! to merge 300 reports of each of three reviewers into one list.
+//! to merge 300 reports of each of three reviewers into one list. Merging, and matching reports with earlier findings, take
+//! time in proportion to the number of reports: ten times as many reports take about ten times as long.
 //!
 //! ```text
 //! cargo bench --bench review
@@ -13,6 +14,7 @@ use revdeck::domain::{
     ChatResponse, Coverage, DiffPart, FileCoverage, Finding, FindingId, LineRange, RunId, StopReason, SummaryAuthor,
     ToolCall, ToolOutcome, Usage,
 };
+use revdeck::policy::{AnchorLocation, MatchCandidate, match_earlier_findings};
 use revdeck::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationLimits, ConversationPrompt,
     ConversationToolResult, RemainingBudget, ReviewTask,
@@ -21,6 +23,8 @@ use revdeck::review::{MemberResult, OneList, PlannedFile, ReviewPlan, extract_re
 use revdeck::tokens::{Encoding, count_tokens};
 
 const REPORTS: usize = 300;
+/// Reports of each reviewer of a large panel.
+const MANY_REPORTS: usize = 3_000;
 const SIZE: usize = 200_000;
 
 fn main() {
@@ -33,6 +37,8 @@ fn main() {
     let voices: usize = list.findings.iter().map(|finding| finding.voices.len()).sum();
     let reported = panel.len() * REPORTS;
     assert!(voices == reported && list.findings.len() < reported, "{} of {voices}", list.findings.len());
+    let (reports, earlier) = (&panel[2].findings, EarlierFindings::new(&panel[0].findings));
+    assert!(earlier.find(reports).iter().all(Option::is_some), "each report repeats an earlier finding");
     divan::main();
 }
 
@@ -255,9 +261,48 @@ fn merge(panel: &[Reviewer]) -> OneList {
     merge_panel(&members, |_| false, |_| None, |_, _| None)
 }
 
-/// Merges three reviewers with 300 reports each.
-#[divan::bench(args = [REPORTS])]
+/// Merges three reviewers with so many reports each.
+#[divan::bench(args = [REPORTS, MANY_REPORTS])]
 fn merging_a_panel(bencher: Bencher<'_, '_>, reports: usize) {
     let panel = panel(reports);
     bencher.bench(|| merge(&panel));
+}
+
+/// Findings of an earlier run, whose code is unchanged.
+struct EarlierFindings<'a> {
+    findings: &'a [Finding],
+    stands: Vec<AnchorLocation>,
+}
+
+impl<'a> EarlierFindings<'a> {
+    fn new(findings: &'a [Finding]) -> Self {
+        let stand = |finding: &Finding| AnchorLocation::Unchanged {
+            path: finding.repo_relative_path.clone(),
+            lines: finding.lines(),
+        };
+        Self { findings, stands: findings.iter().map(stand).collect() }
+    }
+
+    /// Returns for each report the earlier finding that it repeats.
+    fn find(&self, reports: &[Finding]) -> Vec<Option<usize>> {
+        let known = self.findings.iter().zip(&self.stands).map(|(finding, stand)| MatchCandidate {
+            id: &finding.finding_id,
+            kind: finding.kind,
+            title: &finding.title,
+            lines: finding.lines().count(),
+            stand,
+            dismissed: false,
+        });
+        let known: Vec<MatchCandidate<'_>> = known.collect();
+        let reports: Vec<&Finding> = reports.iter().collect();
+        match_earlier_findings(&reports, &known, |_, _| true)
+    }
+}
+
+/// Matches the reports of a reviewer with as many findings of an earlier run.
+#[divan::bench(args = [REPORTS, MANY_REPORTS])]
+fn matching_earlier_findings(bencher: Bencher<'_, '_>, reports: usize) {
+    let panel = panel(reports);
+    let earlier = EarlierFindings::new(&panel[0].findings);
+    bencher.bench(|| earlier.find(&panel[2].findings));
 }

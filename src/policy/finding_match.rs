@@ -4,10 +4,10 @@
 //! the code. Matching uses the kind and the place: where the earlier finding's code is now. A dismissal covers only
 //! unchanged code.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::anchor::AnchorLocation;
-use crate::domain::{Finding, FindingId, FindingVariants, Kind, LineRange};
+use crate::domain::{Finding, FindingId, FindingVariants, Kind, LineIndex, LineRange};
 
 /// Minimum share of common words in two titles, in percent of all their words, to mean the same problem if the lines do
 /// not decide.
@@ -18,18 +18,49 @@ const MAX_EXTRA_LINES: u32 = 3;
 /// Earlier finding that a report may match.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchCandidate<'a> {
+    /// Id under which it is known.
     pub id: &'a FindingId,
+    /// Kind of the problem.
     pub kind: Kind,
+    /// Title of its last report.
     pub title: &'a str,
     /// Number of lines of its anchor.
     pub lines: u32,
+    /// State and place of its code now.
     pub stand: &'a AnchorLocation,
+    /// True if somebody has dismissed it.
     pub dismissed: bool,
+}
+
+/// Earlier findings by what a report must share with one to match it: kind, file and a line.
+struct CandidateIndex<'a> {
+    by_place: HashMap<(Kind, &'a str), LineIndex>,
+}
+
+impl<'a> CandidateIndex<'a> {
+    /// Leaves out the findings whose code is gone, because no report matches them.
+    fn new(earlier: &[MatchCandidate<'a>]) -> Self {
+        let mut by_place: HashMap<(Kind, &str), LineIndex> = HashMap::new();
+        for (known, finding) in earlier.iter().enumerate() {
+            if let Some((path, lines)) = finding.stand.place() {
+                by_place.entry((finding.kind, path)).or_default().insert(lines, known);
+            }
+        }
+        Self { by_place }
+    }
+
+    /// Returns the indices of the findings of the report's kind at its lines.
+    fn find_near(&self, report: &Finding) -> impl Iterator<Item = usize> {
+        let (place, lines) = ((report.kind, report.repo_relative_path.as_str()), report.lines());
+        self.by_place.get(&place).into_iter().flat_map(move |row| row.overlapping(lines))
+    }
 }
 
 /// Matches each report to at most one earlier finding, and each earlier finding to at most one report: the most similar
 /// pairs first. `may_be_same` gets the indices of a report and an earlier finding, and excludes pairs that the caller
 /// knows to be different problems. Returns the index of the earlier finding for each report.
+///
+/// A report is compared only with findings of its kind at its lines, so that the time hardly depends on their number elsewhere.
 pub fn match_earlier_findings(
     reports: &[&Finding],
     earlier: &[MatchCandidate<'_>],
@@ -38,16 +69,15 @@ pub fn match_earlier_findings(
     let variants = FindingVariants::from_ids(
         reports.iter().map(|report| &report.finding_id).chain(earlier.iter().map(|finding| finding.id)),
     );
+    let index = CandidateIndex::new(earlier);
     let mut pairs: Vec<(u32, usize, usize)> = Vec::new();
     for (number, report) in reports.iter().enumerate() {
         // A further problem of the same code was compared with this finding before, and is another one.
-        let may_match = |finding: &MatchCandidate<'_>| {
-            finding.kind == report.kind && !variants.are_variants(&report.finding_id, finding.id)
+        let may_match = |known: &usize| {
+            !variants.are_variants(&report.finding_id, earlier[*known].id) && may_be_same(number, *known)
         };
-        let may_match =
-            |&(known, finding): &(usize, &MatchCandidate<'_>)| may_match(finding) && may_be_same(number, known);
-        for (known, finding) in earlier.iter().enumerate().filter(may_match) {
-            pairs.extend(score_likeness(report, finding).map(|likeness| (likeness, number, known)));
+        for known in index.find_near(report).filter(may_match) {
+            pairs.extend(score_likeness(report, &earlier[known]).map(|likeness| (likeness, number, known)));
         }
     }
     // The most similar pair comes first; equal pairs are in the order of the reports.
@@ -132,6 +162,9 @@ fn shared_words_percent(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
     use rstest::rstest;
 
     use super::*;
@@ -283,5 +316,114 @@ mod tests {
         };
         assert_eq!(found(&other), [None], "nor is it the third one");
         assert_eq!(found(&first), [Some(0)]);
+    }
+
+    /// Matches by comparing each report with each earlier finding.
+    fn match_plainly(
+        reports: &[&Finding],
+        earlier: &[MatchCandidate<'_>],
+        may_be_same: impl Fn(usize, usize) -> bool,
+    ) -> Vec<Option<usize>> {
+        let ids = reports.iter().map(|report| &report.finding_id).chain(earlier.iter().map(|finding| finding.id));
+        let variants = FindingVariants::from_ids(ids);
+        let mut pairs: Vec<(u32, usize, usize)> = Vec::new();
+        for (number, report) in reports.iter().enumerate() {
+            for (known, finding) in earlier.iter().enumerate() {
+                let may_match = finding.kind == report.kind && !variants.are_variants(&report.finding_id, finding.id);
+                if may_match && may_be_same(number, known) {
+                    pairs.extend(score_likeness(report, finding).map(|likeness| (likeness, number, known)));
+                }
+            }
+        }
+        pairs.sort_by_key(|&(likeness, number, known)| (std::cmp::Reverse(likeness), number, known));
+        let mut found = vec![None; reports.len()];
+        let mut taken = HashSet::new();
+        for (_, number, known) in pairs {
+            if found[number].is_none() && taken.insert(known) {
+                found[number] = Some(known);
+            }
+        }
+        found
+    }
+
+    const PATHS: [&str; 3] = ["a", "b", "c"];
+    const KINDS: [Kind; 2] = [Kind::Correctness, Kind::Api];
+    const TITLES: [&str; 4] = [TITLE, "The loop runs one step too far", "reads past the end", "the sum overflows"];
+
+    /// Facts of a report or an earlier finding: path, kind, title, first line, further lines, number of the variant of its id.
+    type ProblemFacts = (usize, usize, usize, u32, u32, u32);
+
+    fn arbitrary_problem() -> impl Strategy<Value = ProblemFacts> {
+        (0..PATHS.len(), 0..KINDS.len(), 0..TITLES.len(), 1..40_u32, 0..12_u32, 0..3_u32)
+    }
+
+    /// Returns the id of a problem; those of one title and first line are variants.
+    fn id_of((path, kind, title, start, _, variant): ProblemFacts) -> FindingId {
+        let code = format!("{title} {}", start / 4);
+        FindingId::from_parts(KINDS[kind].word(), PATHS[path], &code, 0).variant(variant)
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_the_same_pairs_as_comparing_all(
+            reports in prop::collection::vec(arbitrary_problem(), 0..40),
+            earlier in prop::collection::vec((arbitrary_problem(), 0..5_u8, prop::bool::ANY), 0..40),
+            excluded in 1..9_usize,
+        ) {
+            let build = |facts: &ProblemFacts| {
+                let (path, kind, title, start, more, _) = *facts;
+                let report = report(PATHS[path], start, start + more, TITLES[title]);
+                Finding { finding_id: id_of(*facts), kind: KINDS[kind], ..report }
+            };
+            let reports: Vec<Finding> = reports.iter().map(build).collect();
+            let reports: Vec<&Finding> = reports.iter().collect();
+            let stand_of = |(path, _, _, start, more, _): ProblemFacts, state: u8| match state {
+                0 => AnchorLocation::FileGone,
+                1 => AnchorLocation::Deleted { path: PATHS[path].to_owned(), after: start },
+                2 => changed(PATHS[path], start, start + more),
+                // Records from elsewhere may hold reversed ranges.
+                3 => AnchorLocation::Changed {
+                    path: PATHS[path].to_owned(),
+                    lines: LineRange { start: start + more, end: start },
+                },
+                _ => unchanged(PATHS[path], start, start + more),
+            };
+            let stands: Vec<(FindingId, AnchorLocation)> =
+                earlier.iter().map(|(facts, state, _)| (id_of(*facts), stand_of(*facts, *state))).collect();
+            let known = earlier.iter().zip(&stands).map(|(&((_, kind, title, _, more, _), _, dismissed), (id, stand))| {
+                MatchCandidate { id, kind: KINDS[kind], title: TITLES[title], lines: more + 1, stand, dismissed }
+            });
+            let known: Vec<MatchCandidate<'_>> = known.collect();
+            let may_be_same = |report: usize, known: usize| !(report + known).is_multiple_of(excluded + 1);
+            let found = match_earlier_findings(&reports, &known, may_be_same);
+            prop_assert_eq!(found, match_plainly(&reports, &known, may_be_same));
+        }
+    }
+
+    #[test]
+    fn a_report_is_compared_with_the_findings_at_its_lines_only() {
+        let lines = |number: u32| (number * 10 + 1, number * 10 + 5);
+        let many = 2_000;
+        let reports: Vec<Finding> =
+            (0..many).map(|number| report("a", lines(number).0, lines(number).1, TITLE)).collect();
+        let stands: Vec<AnchorLocation> =
+            (0..many).map(|number| unchanged("a", lines(number).0, lines(number).1)).collect();
+        let known = reports.iter().zip(&stands).map(|(report, stand)| MatchCandidate {
+            id: &report.finding_id,
+            kind: report.kind,
+            title: &report.title,
+            lines: 5,
+            stand,
+            dismissed: false,
+        });
+        let known: Vec<MatchCandidate<'_>> = known.collect();
+        let reports: Vec<&Finding> = reports.iter().collect();
+        let compared = Cell::new(0);
+        let found = match_earlier_findings(&reports, &known, |_, _| {
+            compared.set(compared.get() + 1);
+            true
+        });
+        assert_eq!(found, (0..known.len()).map(Some).collect::<Vec<_>>());
+        assert_eq!(compared.get(), known.len());
     }
 }

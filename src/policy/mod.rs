@@ -58,13 +58,15 @@ pub mod supersede;
 mod suppression;
 mod team_merge;
 
+pub use anchor::AnchorLocation;
 pub(crate) use auto_review::{
     AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
     RetryAt, decide_auto_review,
 };
 pub use decide::{AssistantQuota, LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
-pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, is_same_rule, match_earlier_findings};
+pub use finding_match::{MatchCandidate, match_earlier_findings};
+pub(crate) use finding_match::{is_edited_anchor, is_same_rule};
 pub(crate) use finding_snooze::{SnoozeRefusal, SnoozeSubject, is_snoozed, may_snooze, snooze_wake_time};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};

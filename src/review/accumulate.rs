@@ -13,11 +13,10 @@
 
 use std::collections::HashMap;
 
-use super::dedup::sort_by_urgency;
-use super::finding_lines::FindingLineIndex;
+use super::dedup::{sort_by_urgency, stated_lines};
 use super::similarity::{FindingSimilarity, FindingWords, ProblemDistinction};
 use crate::domain::text::sanitize_line;
-use crate::domain::{Finding, FindingId, Kind, Suggestion};
+use crate::domain::{Finding, FindingId, Kind, LineIndex, LineRange, Suggestion};
 
 /// Maximum distance in lines at which the same problem in other words counts as the same. Not from the literature: a
 /// condition and the code it guards.
@@ -65,7 +64,7 @@ pub struct FindingAccumulator {
     /// Number of the present answer, 1-based; 0 before the first.
     answer: u32,
     /// The findings of one kind in one file.
-    by_place: HashMap<(String, Kind), FindingLineIndex>,
+    by_place: HashMap<(String, Kind), LineIndex>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -174,7 +173,7 @@ impl FindingAccumulator {
     fn insert(&mut self, finding: &Finding, answer: u32) {
         let index = self.known.len();
         self.by_id.insert(finding.finding_id.clone(), index);
-        self.line_index(finding).insert(finding, index);
+        self.line_index(finding).insert(stated_lines(finding), index);
         self.known.push(AccumulatedFinding {
             finding: finding.clone(),
             words: FindingWords::from_finding(finding, main_explanation(&finding.explanation)),
@@ -189,11 +188,11 @@ impl FindingAccumulator {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let newer = AccumulatedFinding { finding: finding.clone(), words, answer: known.answer };
         let before = std::mem::replace(known, newer).finding;
-        self.line_index(&before).remove(&before, index);
-        self.line_index(finding).insert(finding, index);
+        self.line_index(&before).remove(stated_lines(&before), index);
+        self.line_index(finding).insert(stated_lines(finding), index);
     }
 
-    fn line_index(&mut self, finding: &Finding) -> &mut FindingLineIndex {
+    fn line_index(&mut self, finding: &Finding) -> &mut LineIndex {
         self.by_place.entry((finding.repo_relative_path.clone(), finding.kind)).or_default()
     }
 
@@ -201,9 +200,9 @@ impl FindingAccumulator {
     /// up.
     fn findings_near(&self, finding: &Finding, kind: Kind, reach: u32) -> impl Iterator<Item = usize> {
         let lines = finding.lines();
-        let (first, last) = (lines.start.saturating_sub(reach), lines.end.saturating_add(reach));
+        let near = LineRange::new(lines.start.saturating_sub(reach), lines.end.saturating_add(reach));
         let row = self.by_place.get(&(finding.repo_relative_path.clone(), kind));
-        row.into_iter().flat_map(move |row| row.overlapping(first, last)).take(MAX_CANDIDATES)
+        row.into_iter().flat_map(move |row| row.overlapping(near)).take(MAX_CANDIDATES)
     }
 
     /// Returns the known finding that a report repeats.

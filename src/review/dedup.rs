@@ -10,9 +10,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::accumulate::main_explanation;
-use super::finding_lines::FindingLineIndex;
 use super::similarity::FindingWords;
-use crate::domain::{Confidence, Finding, FindingId, Kind, Priority, Severity};
+use crate::domain::{Confidence, Finding, FindingId, Kind, LineIndex, LineRange, Priority, Severity};
 
 /// The verdict on a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct FindingDeduplicator {
 }
 
 /// The findings of one kind in one file, by strength.
-type IntervalsByStrength = BTreeMap<FindingStrength, FindingLineIndex>;
+type IntervalsByStrength = BTreeMap<FindingStrength, LineIndex>;
 
 /// Maximum number of overlapping findings with which a report is compared. Not from the literature: more findings at one
 /// place cannot be distinguished anyway.
@@ -100,7 +99,7 @@ impl FindingDeduplicator {
         }
         let weaker = here.range(..strength).flat_map(|(_, row)| compared_with(row, finding)).filter(is_same);
         let weaker: Vec<usize> = weaker.collect();
-        here.entry(strength).or_default().insert(finding, self.seen.len());
+        here.entry(strength).or_default().insert(stated_lines(finding), self.seen.len());
         weaker.into_iter().for_each(|index| self.mark_superseded(index));
         self.standing += 1;
         *self.standing_by_kind.entry(finding.kind).or_default() += 1;
@@ -185,8 +184,13 @@ pub(super) fn count_by_kind<'f>(findings: impl IntoIterator<Item = &'f Finding>)
 }
 
 /// Returns the indices of the findings with which a report is compared: those that overlap its lines, from the bottom up.
-fn compared_with<'a>(row: &'a FindingLineIndex, finding: &Finding) -> impl Iterator<Item = usize> + use<'a> {
-    row.overlapping(finding.line_start, finding.line_end).take(MAX_COMPARED)
+fn compared_with<'a>(row: &'a LineIndex, finding: &Finding) -> impl Iterator<Item = usize> + use<'a> {
+    row.overlapping(stated_lines(finding)).take(MAX_COMPARED)
+}
+
+/// Returns the lines as the report states them. A reversed range overlaps nothing; the engines reject it.
+pub(super) fn stated_lines(finding: &Finding) -> LineRange {
+    LineRange { start: finding.line_start, end: finding.line_end }
 }
 
 /// Sorts findings by priority, then by place.
@@ -275,7 +279,9 @@ mod tests {
         }
         let place = critic.by_place.values().next().cloned().unwrap_or_default();
         let looked_at: usize = (1..=many)
-            .map(|line| place.values().map(|row| row.overlapping(line * 2, line * 2).count()).sum::<usize>())
+            .map(|line| {
+                place.values().map(|row| row.overlapping(LineRange::new(line * 2, line * 2)).count()).sum::<usize>()
+            })
             .sum();
         assert_eq!((critic.len(), looked_at), (many as usize, many as usize));
     }

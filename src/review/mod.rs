@@ -16,7 +16,6 @@ mod dedup;
 mod defect_concepts;
 mod extract;
 mod finding_identity;
-mod finding_lines;
 mod journal_metrics;
 mod journal_state;
 mod one_list;

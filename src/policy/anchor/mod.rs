@@ -25,11 +25,26 @@ const MAX_CONTEXT_LINES: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnchorLocation {
     /// The same code is here.
-    Unchanged { path: String, lines: LineRange },
+    Unchanged {
+        /// Path of the file.
+        path: String,
+        /// Lines of the code.
+        lines: LineRange,
+    },
     /// Other code replaced it here, or it was edited and moved here.
-    Changed { path: String, lines: LineRange },
-    /// The file exists, but the code is gone. It was after line `after` (0 for the top).
-    Deleted { path: String, after: u32 },
+    Changed {
+        /// Path of the file.
+        path: String,
+        /// Lines of the other code.
+        lines: LineRange,
+    },
+    /// The file exists, but the code is gone.
+    Deleted {
+        /// Path of the file.
+        path: String,
+        /// Line before the place where the code was; 0 for the top.
+        after: u32,
+    },
     /// The file is gone too.
     FileGone,
 }
