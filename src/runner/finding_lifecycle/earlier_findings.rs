@@ -6,9 +6,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::FindingSettlement;
+use super::report_reader::ReportReader;
 use super::snapshot_files::SnapshotFiles;
 use crate::domain::{
-    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunRecord, RunStatus, Source,
+    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, Panel, RunRecord, RunStatus,
+    Source,
 };
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{self, FindingState, MatchCandidate, ReviewExtent, RunAuthority, SnapshotLayer, SnapshotView};
@@ -149,7 +151,11 @@ impl FindingSettlement<'_> {
     /// Returns the addressed findings on these paths.
     pub(super) fn find_addressed(&self, ground: &mut SnapshotFiles<'_>, paths: &HashSet<&str>) -> Vec<EarlierFinding> {
         let addressed = self.find_related(|row, _| row.status == FindingStatus::Addressed && paths.contains(row.path));
-        addressed.iter().filter_map(|candidate| self.locate(candidate, FindingState::Confirmed, ground)).collect()
+        let mut reports = self.read_listed_reports(&addressed);
+        let located = addressed
+            .iter()
+            .filter_map(|candidate| self.locate(candidate, FindingState::Confirmed, ground, &mut reports));
+        located.collect()
     }
 
     /// Returns the findings that match `wanted` and that this run may judge. `wanted` gets a finding and the index of
@@ -189,9 +195,22 @@ impl FindingSettlement<'_> {
         self.view.finding(candidate.index).id
     }
 
-    /// Returns the reviewers that reported a candidate, as in [`EarlierFinding::reviewers`].
-    pub(super) fn candidate_reporters(&self, candidate: &EarlierCandidate) -> Vec<String> {
-        self.list_reporters(self.view.run(candidate.reporter).reviewer, candidate.index)
+    /// Returns a reader of those of the candidates that panels have listed, with the words of their members.
+    pub(super) fn read_listed_reports(&self, candidates: &[EarlierCandidate]) -> ReportReader<'_> {
+        let is_listed =
+            |candidate: &&EarlierCandidate| Panel::name_of(self.view.run(candidate.reporter).reviewer).is_some();
+        let ids = candidates.iter().filter(is_listed).map(|candidate| self.candidate_id(candidate).to_owned());
+        ReportReader::new(&self.services.store, ids.collect())
+    }
+
+    /// Returns the reviewers that reported a candidate, as in [`EarlierFinding::reviewers`]. `reports` comes from
+    /// [`Self::read_listed_reports`].
+    pub(super) fn candidate_reporters(
+        &self,
+        candidate: &EarlierCandidate,
+        reports: &mut ReportReader<'_>,
+    ) -> Vec<String> {
+        self.list_reporters(self.view.run(candidate.reporter).reviewer, candidate.index, reports)
     }
 
     fn compute_reach(&self, place: &SnapshotView<'_>) -> Option<RunAuthority> {
@@ -199,20 +218,22 @@ impl FindingSettlement<'_> {
         policy::decide_authority(&self.sight(), self.extent, place, &|commit, of| repo.is_in_history(commit, of))
     }
 
-    /// Returns a finding that is not finally settled, with its status and the state of its code.
+    /// Returns a finding that is not finally settled, with its status and the state of its code. `reports` is as in
+    /// [`Self::candidate_reporters`].
     pub(super) fn look_up(
         &self,
         candidate: &EarlierCandidate,
         said: &LatestDispositions,
         ground: &mut SnapshotFiles<'_>,
+        reports: &mut ReportReader<'_>,
     ) -> Option<EarlierFinding> {
         let id = self.view.finding(candidate.index).id.parse().ok()?;
         let present = FindingState::from_last_disposition(said.get(&id).map(|(_, last)| last));
         match present {
             FindingState::Confirmed | FindingState::Obsolete | FindingState::DismissedAndMerged => None,
-            FindingState::Dismissed => self.locate(candidate, present, ground),
+            FindingState::Dismissed => self.locate(candidate, present, ground, reports),
             FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_) => {
-                candidate.reach.and_then(|_| self.locate(candidate, present, ground))
+                candidate.reach.and_then(|_| self.locate(candidate, present, ground, reports))
             }
         }
     }
@@ -222,6 +243,7 @@ impl FindingSettlement<'_> {
         candidate: &EarlierCandidate,
         present: FindingState,
         ground: &mut SnapshotFiles<'_>,
+        reports: &mut ReportReader<'_>,
     ) -> Option<EarlierFinding> {
         let row = self.view.finding(candidate.index);
         let place = self.view.run(candidate.placed);
@@ -240,7 +262,7 @@ impl FindingSettlement<'_> {
             path: row.path.to_owned(),
             lines: row.lines(),
             snapshot: place.snapshot_commit.to_owned(),
-            reviewers: self.candidate_reporters(candidate),
+            reviewers: self.candidate_reporters(candidate, reports),
             present,
             reach: candidate.reach,
             stand,
@@ -253,17 +275,21 @@ impl FindingSettlement<'_> {
             let row = self.view.finding_index(finding.finding_id.as_str()).map(|index| self.view.finding(index));
             row.is_none_or(|row| row.first_run == self.run.run_id.as_str())
         };
+        let known_at: HashMap<&FindingId, usize> =
+            known.iter().enumerate().map(|(at, known)| (&known.id, at)).collect();
         let mut taken: HashSet<FindingId> = HashSet::new();
         let mut renamed = |finding: &mut Finding| -> bool {
             let Some(old) = ground.old_name(&finding.repo_relative_path) else { return false };
             let id = |ordinal| FindingId::from_parts(finding.kind.word(), old, &finding.quoted_code, ordinal);
-            let ids: HashSet<FindingId> = (0..MAX_ORDINALS)
+            let mut places: Vec<usize> = (0..MAX_ORDINALS)
                 .map(id)
                 .flat_map(|id| (0..FindingId::MAX_VARIANTS).map(move |n| id.variant(n)))
                 .filter(|id| !taken.contains(id))
+                .filter_map(|id| known_at.get(&id).copied())
                 .collect();
+            places.sort_unstable();
             // Of several problems of the same code, the one with the same title; else the first one.
-            let mut same = known.iter().filter(|known| ids.contains(&known.id) && self.may_be_same(finding, known));
+            let mut same = places.iter().map(|at| &known[*at]).filter(|known| self.may_be_same(finding, known));
             let found = same.clone().find(|known| known.title == finding.title).or_else(|| same.next());
             if let Some(known) = found {
                 taken.insert(known.id.clone());

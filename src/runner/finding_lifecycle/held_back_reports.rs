@@ -1,6 +1,6 @@
 //! Collects the reports that a review has held back. A place with such a report is not a place about which the review is silent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::domain::{FindingId, HeldBackPlace, RunOutput, RunRecord, SuppressedReport, SuppressionReason};
 use crate::runner::{FindingLifecycle, Services};
@@ -13,6 +13,8 @@ pub(in crate::runner) struct HeldBackReports {
     pub reports: Vec<SuppressedReport>,
     /// Places of reports of other machines, whose words stayed there.
     elsewhere: Vec<HeldBackPlace>,
+    /// Paths of `elsewhere`.
+    paths_elsewhere: HashSet<String>,
     /// True if there may be more, because a record does not say so or is damaged.
     is_incomplete: bool,
 }
@@ -22,14 +24,17 @@ impl HeldBackReports {
         self.is_incomplete |= output.damage.is_some();
         self.reports.extend(output.held_back.iter().cloned());
         match &output.held_back_places {
-            Some(places) => self.elsewhere.extend(places.iter().cloned()),
+            Some(places) => {
+                self.paths_elsewhere.extend(places.iter().map(|place| place.path.clone()));
+                self.elsewhere.extend(places.iter().cloned());
+            }
             None => self.is_incomplete |= run.team.is_some(),
         }
     }
 
     /// Returns true if a report that is not among [`HeldBackReports::reports`] may be about code of this file.
     pub(super) fn may_hide(&self, path: &str) -> bool {
-        self.is_incomplete || self.elsewhere.iter().any(|place| place.path == path)
+        self.is_incomplete || self.paths_elsewhere.contains(path)
     }
 
     /// Returns true if there is no report that [`HeldBackReports::reports`] lacks.

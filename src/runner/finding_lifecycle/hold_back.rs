@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::earlier_findings::EarlierFinding;
 use super::snapshot_files::SnapshotFiles;
 use super::{FindingSettlement, LifecycleReport};
 use crate::domain::text::format_count;
 use crate::domain::{
-    Disposition, Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, Source, SuppressedReport,
-    SuppressionReason,
+    Disposition, Finding, FindingCounts, FindingId, FindingStatus, FixId, LineRange, MovedFinding, RunId, Source,
+    SuppressedReport, SuppressionReason,
 };
 use crate::policy::{self, PriorCoverage, may_mute};
 use crate::review::{ReviewOutcome, describe_result};
@@ -119,6 +120,19 @@ fn describe_dismissal(last: &Disposition) -> Option<String> {
     is_dismissed.then(|| format!("dismissed on {day}{by} because {}", last.reason))
 }
 
+/// Returns the known findings that held-back reports show at other places. A report that is held back says where its code
+/// is, too.
+pub(super) fn list_moved(known: &[EarlierFinding], held_back: &[SuppressedReport]) -> Vec<MovedFinding> {
+    let known: HashMap<&FindingId, &EarlierFinding> = known.iter().map(|known| (&known.id, known)).collect();
+    let moved = held_back.iter().filter_map(|held| {
+        let (finding, lines) = (&held.finding, held.finding.lines());
+        let known = known.get(&finding.finding_id)?;
+        let is_moved = known.path != finding.repo_relative_path || known.lines != lines;
+        is_moved.then(|| MovedFinding::new(known.id.clone(), &finding.repo_relative_path, lines))
+    });
+    moved.collect()
+}
+
 /// Holds back everything that a review of a fix reports: the code of the patch is not in the user's files yet.
 pub(super) fn hold_back_all(outcome: &mut ReviewOutcome, fix: &FixId) -> LifecycleReport {
     let reason = format!("found in the patch of {fix}, which is in your files only when you apply it");
@@ -145,12 +159,15 @@ pub(super) fn note_held_back(outcome: &mut ReviewOutcome, held_back: &[Suppresse
 
 /// Returns one line for each reason.
 fn held_back_notes(held_back: &[SuppressedReport]) -> Vec<String> {
+    // In the order of their first reports. Reports that a panel lists elsewhere have a reason each.
     let mut reasons: Vec<(&str, usize)> = Vec::new();
+    let mut place_of: HashMap<&str, usize> = HashMap::new();
     for held in held_back {
-        match reasons.iter_mut().find(|(reason, _)| *reason == held.reason) {
-            Some((_, n)) => *n += 1,
-            None => reasons.push((&held.reason, 1)),
-        }
+        let place = *place_of.entry(&held.reason).or_insert_with(|| {
+            reasons.push((&held.reason, 0));
+            reasons.len() - 1
+        });
+        reasons[place].1 += 1;
     }
     let line = |n, reason: &str| format!("{} held back: {reason}", format_count(n, "finding"));
     let mut notes: Vec<String> = reasons.iter().take(MAX_HELD_NOTES).map(|(reason, n)| line(*n, reason)).collect();
@@ -159,4 +176,98 @@ fn held_back_notes(held_back: &[SuppressedReport]) -> Vec<String> {
         more => notes.push(line(more, "for other reasons; `show RUN --format json` has them under held_back")),
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::Kind;
+    use crate::policy::FindingState;
+    use crate::policy::anchor::AnchorLocation;
+
+    fn held_back(finding_id: &FindingId, path: &str, lines: LineRange, reason: &str) -> SuppressedReport {
+        let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";
+        let finding = serde_json::json!({
+            "finding_id": finding_id, "first_run_id": run, "last_run_id": run, "priority": 2, "severity": "medium",
+            "confidence": "high", "kind": "SECURITY", "title": "t", "explanation": "", "repo_relative_path": path,
+            "line_start": lines.start, "line_end": lines.end, "quoted_code": "", "status": "open", "detail_ref": "",
+            "reported_at": "2026-11-01T00:00:00Z",
+        });
+        SuppressedReport {
+            finding: serde_json::from_value(finding).expect("a finding"),
+            because: SuppressionReason::Dismissed,
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn earlier(id: &FindingId, path: &str, lines: LineRange) -> EarlierFinding {
+        EarlierFinding {
+            id: id.clone(),
+            kind: Kind::Security,
+            title: String::new(),
+            first_run: String::new(),
+            path: path.to_owned(),
+            lines,
+            snapshot: String::new(),
+            reviewers: Vec::new(),
+            present: FindingState::Dismissed,
+            reach: None,
+            stand: AnchorLocation::FileGone,
+        }
+    }
+
+    /// Compares each report with all known findings.
+    fn list_moved_plainly(known: &[EarlierFinding], held_back: &[SuppressedReport]) -> Vec<MovedFinding> {
+        let mut moved = Vec::new();
+        for SuppressedReport { finding, .. } in held_back {
+            let lines = finding.lines();
+            for known in known.iter().filter(|known| known.id == finding.finding_id) {
+                if known.path != finding.repo_relative_path || known.lines != lines {
+                    moved.push(MovedFinding::new(known.id.clone(), &finding.repo_relative_path, lines));
+                }
+            }
+        }
+        moved
+    }
+
+    proptest! {
+        #[test]
+        fn moved_reports_are_those_that_comparing_all_finds(
+            known in prop::collection::btree_map(0..30_u32, (0..2_usize, 1..4_u32), 0..30),
+            held in prop::collection::vec((0..30_u32, 0..2_usize, 1..4_u32), 0..30),
+        ) {
+            let id = |number: u32| FindingId::from_parts("SECURITY", "a.rs", "x", number);
+            let place = |path: usize, line: u32| (["a.rs", "b.rs"][path], LineRange::new(line, line + 1));
+            let known: Vec<EarlierFinding> = known
+                .into_iter()
+                .map(|(number, (path, line))| {
+                    let (path, lines) = place(path, line);
+                    earlier(&id(number), path, lines)
+                })
+                .collect();
+            let held: Vec<SuppressedReport> = held
+                .into_iter()
+                .map(|(number, path, line)| {
+                    let (path, lines) = place(path, line);
+                    held_back(&id(number), path, lines, "dismissed")
+                })
+                .collect();
+            prop_assert_eq!(list_moved(&known, &held), list_moved_plainly(&known, &held));
+        }
+    }
+
+    #[test]
+    fn each_reason_has_one_note_in_the_order_of_the_reports() {
+        let id = FindingId::from_parts("SECURITY", "a.rs", "x", 0);
+        let reasons = ["b", "a", "b", "c", "d", "e", "f", "g", "h", "h"];
+        let held: Vec<SuppressedReport> =
+            reasons.iter().map(|reason| held_back(&id, "a.rs", LineRange::new(1, 1), reason)).collect();
+        let notes = held_back_notes(&held);
+        let expected = ["2 findings held back: b", "1 finding held back: a", "1 finding held back: c"];
+        assert_eq!(notes[..3], expected);
+        assert_eq!(notes.len(), MAX_HELD_NOTES + 1);
+        assert!(notes[MAX_HELD_NOTES].starts_with("3 findings held back: for other reasons"), "{notes:?}");
+    }
 }

@@ -13,6 +13,7 @@ mod hold_back;
 mod panel_part;
 mod places_to_judge;
 mod recheck;
+mod report_reader;
 mod settle_request;
 mod settle_silence;
 mod snapshot_files;
@@ -22,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use self::earlier_findings::{EarlierFinding, sight_from_run};
-use self::hold_back::PartitionedReports;
+use self::hold_back::{PartitionedReports, list_moved};
 use self::panel_part::{list_merged, list_single_problems};
 use self::recheck::{Recheck, RecheckResult};
 pub(super) use self::snapshot_files::SnapshotFiles;
@@ -173,7 +174,11 @@ impl<'a> FindingSettlement<'a> {
         self.leave_decided_ids(&mut outcome.findings, &mut reported, &said);
         let (mut known, mut recognised) = (Vec::new(), Vec::new());
         if let Some(ground) = &mut ground {
-            known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
+            let mut reports = self.read_listed_reports(&candidates);
+            known = candidates
+                .iter()
+                .filter_map(|candidate| self.look_up(candidate, &said, ground, &mut reports))
+                .collect();
             self.recognise(ground, &known, &mut outcome.findings);
             self.recognise(ground, &known, &mut outcome.unraised);
         }
@@ -185,13 +190,15 @@ impl<'a> FindingSettlement<'a> {
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
+        let carried = outcome.coverage.carried.iter().flat_map(|carried| &carried.findings);
+        let carried: HashSet<&FindingId> = carried.collect();
         let mut dispositions = Vec::new();
         for finding in &mut outcome.findings {
             let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
             finding.status = present.status();
             // A carried finding was not reviewed again. Only its code is evidence, and the code is unchanged.
-            let carried = outcome.coverage.carried_from_run(&finding.finding_id).is_some();
-            let says = !carried || matches!(present, FindingState::Confirmed | FindingState::Obsolete);
+            let is_carried = carried.contains(&finding.finding_id);
+            let says = !is_carried || matches!(present, FindingState::Confirmed | FindingState::Obsolete);
             // A review of old code is no evidence about later decisions.
             if says
                 && !self.panel.is_member
@@ -216,14 +223,7 @@ impl<'a> FindingSettlement<'a> {
         let reports = std::mem::take(&mut outcome.findings);
         let before = FindingCounts::from_findings(&reports);
         let PartitionedReports { raised, held_back } = self.hold_back(reports, &said, ground.as_mut())?;
-        // A report that is held back says where its code is, too.
-        let moved = held_back.iter().filter_map(|held| {
-            let (finding, lines) = (&held.finding, held.finding.lines());
-            let known = known.iter().find(|known| known.id == finding.finding_id)?;
-            let is_moved = known.path != finding.repo_relative_path || known.lines != lines;
-            is_moved.then(|| MovedFinding::new(known.id.clone(), &finding.repo_relative_path, lines))
-        });
-        life.moved.extend(moved);
+        life.moved.extend(list_moved(&known, &held_back));
         (outcome.findings, life.held_back) = (raised, held_back);
         dispositions.extend(self.merge_dispositions(&merged, &single, &outcome.coverage, &said));
         self.write_notes(outcome, &mut life, &dispositions, before);
@@ -307,11 +307,18 @@ impl<'a> FindingSettlement<'a> {
         }
         let paths: HashSet<&str> = replacing.iter().map(|finding| finding.repo_relative_path.as_str()).collect();
         let addressed = self.find_addressed(ground, &paths);
+        // Code that is gone may come back anywhere.
+        let mut addressed_in: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
+        for (at, known) in addressed.iter().enumerate() {
+            addressed_in.entry(known.stand.place().map(|(path, _)| path)).or_default().push(at);
+        }
         let mut found = Vec::new();
         for finding in replacing {
             let path = finding.repo_relative_path.as_str();
-            let there = |stand: &AnchorLocation| stand.place().is_none_or(|(place, _)| place == path);
-            let mut candidates = addressed.iter().filter(|known| known.id != finding.finding_id && there(&known.stand));
+            let mut places: Vec<usize> =
+                [Some(path), None].iter().filter_map(|place| addressed_in.get(place)).flatten().copied().collect();
+            places.sort_unstable();
+            let mut candidates = places.iter().map(|at| &addressed[*at]).filter(|known| known.id != finding.finding_id);
             let Some(text) = ground.content(path).and_then(|text| replace_lines(&text, finding)) else { continue };
             let undone = candidates.find(|known| {
                 let changed = !matches!(known.stand, AnchorLocation::Unchanged { .. });
@@ -333,8 +340,14 @@ impl<'a> FindingSettlement<'a> {
         dispositions: &[Disposition],
         before: FindingCounts,
     ) {
+        let mut flipping: HashMap<FindingId, usize> = HashMap::new();
+        if !life.flip_flops.is_empty() {
+            // An id from elsewhere may stand twice: the first one counts.
+            let findings = outcome.findings.iter().enumerate().rev();
+            flipping.extend(findings.map(|(at, finding)| (finding.finding_id.clone(), at)));
+        }
         for flip in &life.flip_flops {
-            let finding = outcome.findings.iter_mut().find(|finding| finding.finding_id == flip.finding_id);
+            let finding = flipping.get(&flip.finding_id).and_then(|at| outcome.findings.get_mut(*at));
             let text = format!("This asks to undo what {} asked for, which was addressed.", flip.undoes);
             // A carried finding already contains the text.
             if let Some(finding) = finding.filter(|finding| !finding.explanation.ends_with(&text)) {
@@ -425,9 +438,13 @@ fn collect_recognised(outcome: &mut ReviewOutcome, before: &[FindingId]) -> Vec<
     let renamed =
         renamed.map(|(old, finding)| FindingAlias { finding_id: finding.finding_id.clone(), reported_as: old.clone() });
     let renamed: Vec<FindingAlias> = renamed.collect();
+    let mut new_ids: HashMap<&FindingId, &FindingId> = HashMap::new();
+    for alias in &renamed {
+        new_ids.entry(&alias.reported_as).or_insert(&alias.finding_id);
+    }
     for id in outcome.coverage.carried.iter_mut().flat_map(|carried| &mut carried.findings) {
-        if let Some(new) = renamed.iter().find(|renamed| renamed.reported_as == *id) {
-            *id = new.finding_id.clone();
+        if let Some(new) = new_ids.get(&*id) {
+            *id = (*new).clone();
         }
     }
     renamed

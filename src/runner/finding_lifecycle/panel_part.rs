@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::earlier_findings::EarlierFinding;
+use super::report_reader::ReportReader;
 use super::{FindingSettlement, PanelPart, is_since_request};
 use crate::domain::{
     Actor, Coverage, Disposition, Finding, FindingId, Kind, Panel, RunId, RunRecord, RunStatus, Source, Time,
@@ -66,34 +67,69 @@ impl FindingSettlement<'_> {
         reported: &mut [FindingId],
         said: &LatestDispositions,
     ) {
-        for (at, reported) in reported.iter_mut().enumerate() {
+        let decided: Vec<(usize, Time)> = findings
+            .iter()
+            .enumerate()
+            .filter_map(|(at, finding)| Some((at, self.find_new_decision(finding, said)?)))
+            .collect();
+        if decided.is_empty() {
+            return;
+        }
+        let mut reports = self.read_variants(decided.iter().map(|(at, _)| &findings[*at].finding_id));
+        let runs = self.panel.working.iter().map(|index| self.view.run_id(*index));
+        let mut runs: Vec<RunId> = runs.filter_map(|run| run.parse().ok()).collect();
+        runs.sort_unstable();
+        let mut places: HashMap<FindingId, BTreeSet<usize>> = HashMap::new();
+        for (at, finding) in findings.iter().enumerate() {
+            places.entry(finding.finding_id.clone()).or_default().insert(at);
+        }
+        for (at, decided_at) in decided {
             let id = findings[at].finding_id.clone();
-            let decided = said.get(&id).map(|(_, last)| last).filter(|last| last.actor != Actor::Engine);
-            let Some(decided) = decided.filter(|_| self.is_new_with_panel(&id)) else { continue };
-            let Some(shown) = self.find_shown(&id, decided.at) else { continue };
+            // Of the members that had reported it, the lists showed the report of the newest run.
+            let shown = runs.iter().rev().find_map(|run| {
+                let report = reports.find_in_run(run, &id).filter(|report| report.reported_at <= decided_at);
+                report.map(to_problem_text)
+            });
+            let Some(shown) = shown else { continue };
             let mut finding = findings[at].clone();
-            let text_of = |other: &FindingId| match findings.iter().find(|finding| finding.finding_id == *other) {
-                _ if *other == id => Some(to_problem_text(&shown)),
-                Some(own) => Some(to_problem_text(own)),
-                None => self.services.store.finding_in(&self.view, other).ok().flatten().as_ref().map(to_problem_text),
+            let text_of = |other: &FindingId| {
+                if *other == id {
+                    return Some(shown.clone());
+                }
+                match places.get(other).and_then(BTreeSet::first) {
+                    Some(own) => Some(to_problem_text(&findings[*own])),
+                    None => reports.find_last(&self.view, other).map(to_problem_text),
+                }
             };
             FindingIdentities::default().assign(&mut finding, text_of, |_| false);
             if finding.finding_id != id {
-                reported.clone_from(&finding.finding_id);
+                if let Some(places) = places.get_mut(&id) {
+                    places.remove(&at);
+                }
+                places.entry(finding.finding_id.clone()).or_default().insert(at);
+                reported[at].clone_from(&finding.finding_id);
                 findings[at] = finding;
             }
         }
     }
 
-    /// Returns the report that the lists showed under an id at a time: of the members that had reported it, that of the newest
-    /// run.
-    fn find_shown(&self, id: &FindingId, at: Time) -> Option<Finding> {
-        let runs = self.panel.working.iter().map(|index| self.view.run_id(*index));
-        let mut runs: Vec<RunId> = runs.filter_map(|run| run.parse().ok()).collect();
-        runs.sort_unstable();
-        let mut reports =
-            runs.iter().rev().filter_map(|run| self.services.store.finding_in_run(run, id).ok().flatten());
-        reports.find(|finding| finding.reported_at <= at)
+    /// Returns the time of the last decision about the id of a member's report if the id is new with the panel; `None` if nobody
+    /// has decided.
+    fn find_new_decision(&self, finding: &Finding, said: &LatestDispositions) -> Option<Time> {
+        let id = &finding.finding_id;
+        let (_, last) = said.get(id).filter(|(_, last)| last.actor != Actor::Engine)?;
+        self.is_new_with_panel(id).then_some(last.at)
+    }
+
+    /// Returns a reader of the reports under these ids, and under their variants that are on record.
+    fn read_variants<'i>(&self, ids: impl Iterator<Item = &'i FindingId>) -> ReportReader<'_> {
+        let mut wanted = BTreeSet::new();
+        for id in ids {
+            let variants = (1..FindingId::MAX_PLACES).map(|number| id.variant(number).to_string());
+            wanted.extend(variants.filter(|variant| self.view.finding_index(variant).is_some()));
+            wanted.insert(id.to_string());
+        }
+        ReportReader::new(&self.services.store, wanted)
     }
 
     /// Returns the reviewer whose silence about a finding the run's is: for a panel, the member that reported it. The
@@ -109,14 +145,18 @@ impl FindingSettlement<'_> {
     /// Returns the reviewers that reported a finding: that of its last run, or those of its voices. revdeck's own search for
     /// secrets looks in each run of a model, so that the silence of any model includes that of the search. The built-in
     /// reviewer takes its place there, and says nothing about a key in a comment; an imported report knows nothing of it.
-    pub(super) fn list_reporters(&self, reviewer: &str, index: usize) -> Vec<String> {
+    ///
+    /// `reports` reads what panels have listed.
+    pub(super) fn list_reporters(&self, reviewer: &str, index: usize, reports: &mut ReportReader<'_>) -> Vec<String> {
         if Panel::name_of(reviewer).is_none() {
             return vec![reviewer.to_owned()];
         }
-        let id = self.view.finding(index).id.parse::<FindingId>().ok();
-        let reported = id.and_then(|id| self.services.store.finding_in(&self.view, &id).ok().flatten());
-        let mut names: Vec<String> =
-            reported.into_iter().flat_map(|finding| finding.voices).map(|voice| voice.reviewer).collect();
+        let reported = match self.view.finding(index).id.parse::<FindingId>() {
+            Ok(id) => reports.find_last(&self.view, &id),
+            Err(_) => None,
+        };
+        let voices = reported.map(|finding| finding.voices.as_slice()).unwrap_or_default();
+        let mut names: Vec<String> = voices.iter().map(|voice| voice.reviewer.clone()).collect();
         if self.run.source != Source::Import && names.iter().any(|name| name == Voice::SECRET_SCAN) {
             let silent = self.panel.silent.iter().map(|(name, _)| name);
             let is_model = |name: &&String| *name != DETERMINISTIC_REVIEWER && Panel::name_of(name).is_none();

@@ -58,8 +58,11 @@ impl<'a> FindingSettlement<'a> {
         let concerned = candidates.iter().map(|candidate| self.candidate_id(candidate));
         let about: HashSet<&str> = concerned.chain(unlisted.iter().map(|id| id.as_str())).collect();
         let said = self.services.store.latest_dispositions(&about)?;
-        let known: Vec<EarlierFinding> =
-            candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, &mut ground)).collect();
+        let mut reports = self.read_listed_reports(&candidates);
+        let known: Vec<EarlierFinding> = candidates
+            .iter()
+            .filter_map(|candidate| self.look_up(candidate, &said, &mut ground, &mut reports))
+            .collect();
         self.recognise(&mut ground, &known, &mut outcome.findings);
         self.recognise(&mut ground, &known, &mut outcome.unraised);
         let seen = outcome.findings.iter().chain(&outcome.unraised).map(|finding| &finding.finding_id);
@@ -106,9 +109,10 @@ impl<'a> FindingSettlement<'a> {
         let mut unproven: Vec<FindingId> =
             unlisted.iter().copied().filter(|id| self.stands_here(id, &said)).cloned().collect();
         let reviewers = self.list_answering_reviewers();
+        let mut reports = self.read_listed_reports(&candidates);
         for candidate in &candidates {
             let kind = self.view.finding(candidate.index).kind;
-            if self.would_confirm(&reviewers, &self.candidate_reporters(candidate), kind) {
+            if self.would_confirm(&reviewers, &self.candidate_reporters(candidate, &mut reports), kind) {
                 unproven.extend(self.candidate_id(candidate).parse::<FindingId>().ok());
             }
         }
