@@ -39,6 +39,7 @@ pub(crate) use extract::parse_question_answer;
 pub use finding_identity::{FindingIdentities, ProblemText};
 pub(crate) use journal_metrics::JournalMetrics;
 pub(crate) use journal_state::JournalState;
+pub(crate) use one_list::ListedIds;
 pub use one_list::{MemberResult, OneList, StandingProblem, merge_panel};
 pub(crate) use panel_coverage::merge_coverage;
 pub(crate) use panel_rulings::{Ruling, apply_ruling, parse_rulings};

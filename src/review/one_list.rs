@@ -78,16 +78,35 @@ pub struct OneList {
     pub disputed_known: Vec<(FindingId, Dispute)>,
 }
 
-impl OneList {
+/// Ids on a list by those in the runs of the members.
+#[derive(Debug)]
+pub struct ListedIds<'a> {
+    list: &'a OneList,
+    /// Ids on the list.
+    listed: HashSet<&'a FindingId>,
+    /// Ids on the list by the ids of reports, whatever member made them; the first run counts.
+    by_report: HashMap<&'a FindingId, &'a FindingId>,
+}
+
+impl<'a> ListedIds<'a> {
+    /// Indexes the ids of a list.
+    pub fn new(list: &'a OneList) -> Self {
+        let listed = list.findings.iter().map(|finding| &finding.finding_id).collect();
+        let mut by_report: HashMap<&FindingId, &FindingId> = HashMap::new();
+        for ((_, reported_as), listed) in &list.listed_as {
+            by_report.entry(reported_as).or_insert(listed);
+        }
+        Self { list, listed, by_report }
+    }
+
     /// Returns the id on the list of what a member's run has under an id. For an id that neither the run reports nor the list
     /// has, this is the id of what another member reports under it.
-    pub fn find_listed(&self, run: &RunId, id: &FindingId) -> FindingId {
-        if let Some(listed) = self.listed_as.get(&(run.clone(), id.clone())) {
+    pub fn find(&self, run: &RunId, id: &FindingId) -> FindingId {
+        if let Some(listed) = self.list.listed_as.get(&(run.clone(), id.clone())) {
             return listed.clone();
         }
-        let is_listed = self.findings.iter().any(|finding| finding.finding_id == *id);
-        let other = self.listed_as.iter().find(|((_, reported_as), _)| !is_listed && reported_as == id);
-        other.map_or(id, |(_, listed)| listed).clone()
+        let other = self.by_report.get(id).filter(|_| !self.listed.contains(id));
+        other.map_or(id, |listed| *listed).clone()
     }
 }
 
@@ -136,6 +155,7 @@ pub fn merge_panel(
     record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
 ) -> OneList {
     let members = sort_members(members);
+    let indexed: Vec<IndexedMember<'_>> = members.iter().map(|member| IndexedMember::new(member)).collect();
     let reports: Vec<Vec<&Finding>> = members.iter().map(|member| sort_reports(member.findings)).collect();
     let reported: HashSet<&FindingId> = reports.iter().flatten().map(|finding| &finding.finding_id).collect();
     let to_group = |group: Vec<MemberReport>| {
@@ -158,7 +178,7 @@ pub fn merge_panel(
     for at in order {
         let (group, id) = (&groups[at], &ids[at]);
         let ChosenReport { report: chosen, words } = chosen[at];
-        let silent = list_silent(&members, &group.said, chosen.finding);
+        let silent = list_silent(&indexed, &group.said, chosen.finding);
         let Finding { title, explanation, confidence, .. } = words.finding.clone();
         let mut finding = Finding { finding_id: id.clone(), title, explanation, confidence, ..chosen.finding.clone() };
         finding.detail_ref = finding.detail_ref.replace(chosen.finding.finding_id.as_str(), id.as_str());
@@ -178,7 +198,7 @@ pub fn merge_panel(
         finding.voices = list_voices(group, &families);
         // What was said about an id that another problem has was said about that one.
         let is_others = |id: &FindingId| group_of.get(id).is_some_and(|group| *group != at);
-        finding.disputed = list_disputes(&members, group, &finding, silent, is_others);
+        finding.disputed = list_disputes(&indexed, group, &finding, silent, is_others);
         for report in group.reports.iter().filter(|report| report.finding.finding_id != *id) {
             let in_run = (report.member.run_id.clone(), report.finding.finding_id.clone());
             list.listed_as.entry(in_run).or_insert_with(|| id.clone());
@@ -186,7 +206,7 @@ pub fn merge_panel(
         list.findings.push(finding);
     }
     sort_by_urgency(&mut list.findings);
-    list.disputed_known = list_disputed_known(&members, |id| group_of.contains_key(id) || reported.contains(id));
+    list.disputed_known = list_disputed_known(&indexed, |id| group_of.contains_key(id) || reported.contains(id));
     list
 }
 
@@ -246,12 +266,31 @@ impl MemberResult<'_> {
     fn is_same_reviewer(&self, other: &MemberResult<'_>) -> bool {
         self.run_id == other.run_id || self.reviewer == other.reviewer
     }
+}
+
+/// Member with indexes of its lists.
+#[derive(Debug)]
+struct IndexedMember<'a> {
+    result: &'a MemberResult<'a>,
+    /// Hunks that the run showed to the reviewer or carried over, by path.
+    hunks: HashMap<&'a str, Vec<LineRange>>,
+    confirmed: HashSet<&'a FindingId>,
+    fixed: HashSet<&'a FindingId>,
+}
+
+impl<'a> IndexedMember<'a> {
+    fn new(result: &'a MemberResult<'a>) -> Self {
+        let mut hunks: HashMap<&str, Vec<LineRange>> = HashMap::new();
+        for file in result.coverage.reviewed_files() {
+            hunks.entry(&file.path).or_default().extend(&file.hunks);
+        }
+        let (confirmed, fixed) = (result.confirmed.iter().collect(), result.fixed.iter().collect());
+        Self { result, hunks, confirmed, fixed }
+    }
 
     /// Returns the hunks of a file that the run showed to the reviewer or carried over.
-    fn hunks_of(&self, path: &str) -> impl Iterator<Item = LineRange> {
-        let carried = self.coverage.carried.iter().map(|carried| &carried.file);
-        let files = self.coverage.files.iter().chain(carried).filter(move |file| file.path == path);
-        files.flat_map(|file| file.hunks.iter().copied())
+    fn hunks_of(&self, path: &str) -> &[LineRange] {
+        self.hunks.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
@@ -353,18 +392,18 @@ fn adopt_suggestion(finding: Finding, report: &PanelReport<'_>) -> Finding {
 
 /// Returns the names of the members that reviewed the lines of a finding to the end and did not report it. Lines in a hunk
 /// are reviewed with the hunk; lines that are in no hunk of a member are reviewed with their file.
-fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
+fn list_silent(members: &[IndexedMember<'_>], said: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
     let path = &finding.repo_relative_path;
-    let has_hunk = |member: &MemberResult<'_>| member.hunks_of(path).any(|hunk| hunk.overlaps(finding.lines()));
-    let is_in_hunk = members.iter().any(|member| has_hunk(member));
-    let has_reviewed = |member: &MemberResult<'_>| match is_in_hunk {
+    let has_hunk = |member: &IndexedMember<'_>| member.hunks_of(path).iter().any(|hunk| hunk.overlaps(finding.lines()));
+    let is_in_hunk = members.iter().any(has_hunk);
+    let has_reviewed = |member: &IndexedMember<'_>| match is_in_hunk {
         true => has_hunk(member),
-        false => member.hunks_of(path).next().is_some(),
+        false => !member.hunks_of(path).is_empty(),
     };
     list_names(members, |member| {
-        let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member));
-        let can_report = member.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
-        member.is_finished && !has_spoken && can_report && has_reviewed(member)
+        let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member.result));
+        let can_report = member.result.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
+        member.result.is_finished && !has_spoken && can_report && has_reviewed(member)
     })
 }
 
@@ -441,7 +480,7 @@ fn is_poor(record: &KindRecord) -> bool {
 
 /// Returns the contradictions about a finding of the list. `is_others` returns true for the ids of other problems of the list.
 fn list_disputes(
-    members: &[&MemberResult<'_>],
+    members: &[IndexedMember<'_>],
     group: &PanelGroup<'_>,
     finding: &Finding,
     silent: Vec<String>,
@@ -451,10 +490,10 @@ fn list_disputes(
     let mut disputes = Vec::new();
     let reported = group.iter().map(|report| &report.finding.finding_id).filter(|id| !is_others(id));
     let ids: HashSet<&FindingId> = reported.chain([&finding.finding_id]).collect();
-    let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
-    let is_voice = |member: &MemberResult<'_>| said.iter().any(|report| report.member.is_same_reviewer(member));
-    let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));
-    let mut standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
+    let has_one = |known: &HashSet<&FindingId>| ids.iter().any(|id| known.contains(*id));
+    let is_voice = |member: &IndexedMember<'_>| said.iter().any(|report| report.member.is_same_reviewer(member.result));
+    let fixed = list_names(members, |member| has_one(&member.fixed) && !is_voice(member));
+    let mut standing = list_names(members, |member| is_voice(member) || has_one(&member.confirmed));
     if said.len() < group.len() {
         standing.push(Voice::SECRET_SCAN.to_owned());
     }
@@ -479,10 +518,10 @@ fn list_disputes(
 
 /// Returns the contradictions about known findings that are not on the list, by id.
 fn list_disputed_known(
-    members: &[&MemberResult<'_>],
+    members: &[IndexedMember<'_>],
     is_listed: impl Fn(&FindingId) -> bool,
 ) -> Vec<(FindingId, Dispute)> {
-    let claimed: BTreeSet<&FindingId> = members.iter().flat_map(|member| member.fixed).collect();
+    let claimed: BTreeSet<&FindingId> = members.iter().flat_map(|member| member.result.fixed).collect();
     let disputed = claimed.into_iter().filter(|id| !is_listed(id)).filter_map(|id| {
         let fixed = list_names(members, |member| member.fixed.contains(id) && !member.confirmed.contains(id));
         let standing = list_names(members, |member| member.confirmed.contains(id));
@@ -493,9 +532,9 @@ fn list_disputed_known(
 }
 
 /// Returns the names of the members that pass, in their order and each once.
-fn list_names(members: &[&MemberResult<'_>], passes: impl Fn(&MemberResult<'_>) -> bool) -> Vec<String> {
+fn list_names(members: &[IndexedMember<'_>], passes: impl Fn(&IndexedMember<'_>) -> bool) -> Vec<String> {
     let mut names: Vec<String> =
-        members.iter().filter(|member| passes(member)).map(|member| member.reviewer.to_owned()).collect();
+        members.iter().filter(|member| passes(member)).map(|member| member.result.reviewer.to_owned()).collect();
     names.dedup();
     names
 }

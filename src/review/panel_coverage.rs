@@ -40,6 +40,12 @@ pub fn merge_coverage(members: &[&Coverage], listed: impl Fn(usize, &FindingId) 
     let early_end = members.iter().flat_map(|one| &one.gaps).map(|gap| gap.reason).find(|gap| gap.is_early_end());
     let early_end = early_end.unwrap_or(OmissionReason::NotReached);
     let none = MemberFile::default();
+    let mut carried_in: HashMap<&str, Vec<(usize, &CarriedFile)>> = HashMap::new();
+    for (member, coverage) in members.iter().enumerate() {
+        for file in &coverage.carried {
+            carried_in.entry(&file.file.path).or_default().push((member, file));
+        }
+    }
     let mut merged = Coverage::default();
     let mut planned: Vec<(&str, usize)> = Vec::new();
     let mut carried: Vec<CarriedFile> = Vec::new();
@@ -64,7 +70,8 @@ pub fn merge_coverage(members: &[&Coverage], listed: impl Fn(usize, &FindingId) 
             let keys: Option<Vec<String>> = here.iter().map(|hunk| own.get(&(path, *hunk))?.cloned()).collect();
             merged.files.push(FileCoverage { path: path.to_owned(), hunks: here, keys: keys.unwrap_or_default() });
         }
-        carried.extend(collect_carried(members, path, &before, &listed));
+        let carried_here = carried_in.get(path).map(Vec::as_slice).unwrap_or_default();
+        carried.extend(collect_carried(carried_here, path, &before, &listed));
     }
     let most = |count: fn(&Coverage) -> u32| members.iter().map(|one| count(one)).max().unwrap_or(0);
     merged.files_total = most(|one| one.files_total);
@@ -103,18 +110,17 @@ fn collect_hunks<'a>(
     hunks
 }
 
-/// Returns the hunks of a file that only earlier runs reviewed, by the runs that they come from.
+/// Returns the hunks of a file that only earlier runs reviewed, by the runs that they come from. `files` is what each member
+/// has carried over in the file.
 fn collect_carried(
-    members: &[&Coverage],
+    files: &[(usize, &CarriedFile)],
     path: &str,
     hunks: &[LineRange],
     listed: &impl Fn(usize, &FindingId) -> FindingId,
 ) -> Vec<CarriedFile> {
     let mut left: BTreeSet<LineRange> = hunks.iter().copied().collect();
-    let of_members = members.iter().enumerate();
-    let carried = of_members.flat_map(|(member, one)| one.carried.iter().map(move |carried| (member, carried)));
     let mut found = Vec::new();
-    for (member, carried) in carried.filter(|(_, carried)| carried.file.path == path) {
+    for &(member, carried) in files {
         let taken: Vec<usize> =
             (0..carried.file.hunks.len()).filter(|at| left.remove(&carried.file.hunks[*at])).collect();
         if taken.is_empty() {

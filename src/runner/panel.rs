@@ -17,11 +17,11 @@ use self::earlier_reports::EarlierReport;
 use self::standing_problems::{ShownIndex, ShownReports, is_decided};
 use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
-    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, PanelMember, RequestDecision, ReviewerUsage,
-    RunId, RunOutput, RunRecord, RunStatus, SuppressionReason,
+    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, LineRange, Panel, PanelMember, RequestDecision,
+    ReviewerUsage, RunId, RunOutput, RunRecord, RunStatus, SuppressionReason,
 };
 use crate::policy::FindingState;
-use crate::review::{self, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
+use crate::review::{self, ListedIds, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services};
 use crate::store::{LatestDispositions, LockedStore, StoreView};
 
@@ -199,8 +199,8 @@ impl Services {
         let list = merge_panel(&merged_members, is_known, |id| shown.problem_of(id), record_of);
         let ended: Vec<&EndedMember> = members.iter().filter(|member| member.end() == MemberEnd::OwnEnd).collect();
         let covered: Vec<&Coverage> = ended.iter().map(|member| &member.output.coverage).collect();
-        let listed = |member: usize, id: &FindingId| list.find_listed(&ended[member].record.run_id, id);
-        let mut coverage = merge_coverage(&covered, listed);
+        let listed = ListedIds::new(&list);
+        let mut coverage = merge_coverage(&covered, |member, id| listed.find(&ended[member].record.run_id, id));
         if ended.is_empty() {
             coverage = record.outcome.coverage.clone();
         }
@@ -333,6 +333,24 @@ impl Services {
     }
 }
 
+/// Indexes of what a member's run has seen.
+struct MemberSight<'a> {
+    /// Ids of its findings, and of the reports that it held back for another reason than a dismissal.
+    seen: HashSet<&'a FindingId>,
+    /// Hunks that its reviewer saw in this run, by path.
+    hunks: HashMap<&'a str, Vec<LineRange>>,
+}
+
+impl<'a> MemberSight<'a> {
+    fn new(member: &'a EndedMember) -> Self {
+        let mut hunks: HashMap<&str, Vec<LineRange>> = HashMap::new();
+        for file in &member.output.coverage.files {
+            hunks.entry(&file.path).or_default().extend(&file.hunks);
+        }
+        Self { seen: member.seen_findings().map(|finding| &finding.finding_id).collect(), hunks }
+    }
+}
+
 /// Returns for each member the known findings that another member sees and that it calls fixed by its silence: it
 /// reported them before and has reviewed their lines again, and somebody claims that they are fixed or their code has
 /// changed. `earlier` are the last reports before the panel.
@@ -342,6 +360,8 @@ fn list_fixed(
     earlier: &HashMap<FindingId, EarlierReport>,
     said: &LatestDispositions,
 ) -> Vec<Vec<FindingId>> {
+    let sights: Vec<MemberSight<'_>> = members.iter().map(MemberSight::new).collect();
+    let mut listed: Vec<HashSet<&FindingId>> = vec![HashSet::new(); members.len()];
     let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
     for finding in members.iter().flat_map(EndedMember::seen_findings) {
         let id = &finding.finding_id;
@@ -351,14 +371,13 @@ fn list_fixed(
         if !is_changed && !matches!(present, FindingState::Claimed(_)) {
             continue;
         }
-        for (member, fixed) in members.iter().zip(&mut fixed) {
-            let is_silent = member.is_finished() && member.seen_findings().all(|own| own.finding_id != *id);
-            let has_reviewed = member.output.coverage.files.iter().any(|file| {
-                file.path == finding.repo_relative_path && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
-            });
+        for (at, (member, sight)) in members.iter().zip(&sights).enumerate() {
+            let is_silent = member.is_finished() && !sight.seen.contains(id);
+            let hunks = sight.hunks.get(finding.repo_relative_path.as_str()).map(Vec::as_slice).unwrap_or_default();
+            let has_reviewed = hunks.iter().any(|hunk| hunk.overlaps(finding.lines()));
             let has_reported = before.reporters.contains(member.main_reviewer());
-            if is_silent && has_reviewed && has_reported && !fixed.contains(id) {
-                fixed.push(id.clone());
+            if is_silent && has_reviewed && has_reported && listed[at].insert(id) {
+                fixed[at].push(id.clone());
             }
         }
     }

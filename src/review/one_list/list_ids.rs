@@ -113,17 +113,18 @@ type OrderKey<'a> = ((&'a str, &'a RunId), usize, (&'a str, u32, u32), (&'a str,
 
 /// Returns the positions of groups in the order in which they get ids.
 pub(super) fn order_groups(families: &IdFamilies, groups: &[PanelGroup<'_>]) -> Vec<usize> {
-    let reports = || groups.iter().flat_map(|group| &group.reports);
-    let variants = reports().filter(|report| families.is_resolved(&report.finding.finding_id));
-    let numbers: Vec<(&RunId, (&FindingId, u32))> =
-        variants.map(|report| (report.member.run_id, families.base(&report.finding.finding_id))).collect();
+    let reports = groups.iter().flat_map(|group| &group.reports);
+    let mut numbers: HashMap<(&RunId, &FindingId), Vec<u32>> = HashMap::new();
+    for report in reports.filter(|report| families.is_resolved(&report.finding.finding_id)) {
+        let (base, number) = families.base(&report.finding.finding_id);
+        numbers.entry((report.member.run_id, base)).or_default().push(number);
+    }
+    numbers.values_mut().for_each(|numbers| numbers.sort_unstable());
     // The numbers themselves depend on what the member knew of others.
     let rank_of = |report: &PanelReport<'_>| {
         let (base, number) = families.base(&report.finding.finding_id);
-        let is_lower = |(run, (other, lower)): &&(&RunId, (&FindingId, u32))| {
-            *run == report.member.run_id && *other == base && *lower < number
-        };
-        if number == 0 { 0 } else { numbers.iter().filter(is_lower).count() }
+        let numbers = numbers.get(&(report.member.run_id, base)).map(Vec::as_slice).unwrap_or_default();
+        numbers.partition_point(|lower| *lower < number)
     };
     let key = |at: usize| groups[at].reports.iter().map(|report| order_key(report, rank_of(report))).min();
     let mut order: Vec<usize> = (0..groups.len()).collect();

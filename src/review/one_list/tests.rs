@@ -340,7 +340,7 @@ fn a_known_id_wins_and_no_id_is_given_twice() {
     assert_eq!(list.listed_as, BTreeMap::from([(in_run, second.finding_id.clone())]));
     let other_run = &members[1].run_id;
     assert_eq!(
-        list.find_listed(other_run, &first.finding_id),
+        ListedIds::new(&list).find(other_run, &first.finding_id),
         second.finding_id,
         "it may name what it does not report"
     );
@@ -437,7 +437,7 @@ proptest! {
         let ids: HashSet<&FindingId> = list.findings.iter().map(|finding| &finding.finding_id).collect();
         prop_assert_eq!(ids.len(), list.findings.len(), "an id stands for one finding");
         for voice in list.findings.iter().flat_map(|finding| &finding.voices) {
-            let listed = list.find_listed(&voice.run_id, &voice.finding_id);
+            let listed = ListedIds::new(&list).find(&voice.run_id, &voice.finding_id);
             let is_same = |other: &Voice| (&other.run_id, &other.finding_id) == (&voice.run_id, &voice.finding_id);
             let is_found = |finding: &Finding| finding.finding_id == listed && finding.voices.iter().any(is_same);
             prop_assert!(list.findings.iter().any(is_found), "a report is found on the list under the id of its run");

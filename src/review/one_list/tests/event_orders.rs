@@ -209,7 +209,7 @@ fn without_run_ids(mut list: OneList) -> OneList {
         let mut voices = std::mem::take(&mut list.findings[at].voices);
         for voice in &mut voices {
             if !voice.is_secret_scan() {
-                assert_eq!(list.find_listed(&voice.run_id, &voice.finding_id), id, "{voice:?}");
+                assert_eq!(ListedIds::new(&list).find(&voice.run_id, &voice.finding_id), id, "{voice:?}");
             }
             voice.finding_id = id.clone();
         }

@@ -45,10 +45,14 @@ fn two_problems_with_one_id_are_the_findings_that_a_later_end_would_have_given()
                 assert!(found.detail_ref.ends_with(found.finding_id.as_str()), "{found:?}");
             }
             for run in [&first.run_id, &member("third", Vec::new()).run_id] {
-                assert_eq!(list.find_listed(run, &base), base, "the id stays the one of the first problem: {list:?}");
+                assert_eq!(
+                    ListedIds::new(&list).find(run, &base),
+                    base,
+                    "the id stays the one of the first problem: {list:?}"
+                );
             }
             let reported_as = &second.findings[0].finding_id;
-            assert_eq!(list.find_listed(&second.run_id, reported_as), base.variant(1));
+            assert_eq!(ListedIds::new(&list).find(&second.run_id, reported_as), base.variant(1));
         }
     }
 }
@@ -112,7 +116,12 @@ fn the_ids_of_two_problems_do_not_depend_on_who_ended_first(#[case] numbers: [u3
     let ids: Vec<FindingId> = outline(&list).into_iter().map(|(id, ..)| id).collect();
     assert_eq!(ids, [base.variant(first), base.variant(first + 1)]);
     for (member, id) in members.iter().zip(&ids) {
-        assert_eq!(list.find_listed(&member.run_id, &member.findings[0].finding_id), *id, "{}", member.reviewer);
+        assert_eq!(
+            ListedIds::new(&list).find(&member.run_id, &member.findings[0].finding_id),
+            *id,
+            "{}",
+            member.reviewer
+        );
     }
 }
 
@@ -143,7 +152,7 @@ fn a_decision_goes_to_no_other_problem_although_nobody_reports_its_own() {
     let members = [member("claude", vec![told(PERMISSION, 0)]), member("gpt", Vec::new())];
     let list = merge_standing(&members, &[(base.clone(), standing(INJECTION, true))]);
     assert_eq!(list.findings[0].finding_id, base.variant(1));
-    assert_eq!(list.find_listed(&members[0].run_id, &base), base.variant(1));
+    assert_eq!(ListedIds::new(&list).find(&members[0].run_id, &base), base.variant(1));
     // Of an earlier run, the member itself has recognised the problem.
     let list = merge_standing(&members, &[(base.clone(), standing(INJECTION, false))]);
     assert_eq!(list.findings[0].finding_id, base);
