@@ -9,8 +9,7 @@ use super::FindingSettlement;
 use super::report_reader::ReportReader;
 use super::snapshot_files::SnapshotFiles;
 use crate::domain::{
-    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, Panel, RunRecord, RunStatus,
-    Source,
+    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunRecord, RunStatus, Source,
 };
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{self, FindingState, MatchCandidate, ReviewExtent, RunAuthority, SnapshotLayer, SnapshotView};
@@ -151,7 +150,7 @@ impl FindingSettlement<'_> {
     /// Returns the addressed findings on these paths.
     pub(super) fn find_addressed(&self, ground: &mut SnapshotFiles<'_>, paths: &HashSet<&str>) -> Vec<EarlierFinding> {
         let addressed = self.find_related(|row, _| row.status == FindingStatus::Addressed && paths.contains(row.path));
-        let mut reports = self.read_listed_reports(&addressed);
+        let mut reports = self.read_reports(&addressed);
         let located = addressed
             .iter()
             .filter_map(|candidate| self.locate(candidate, FindingState::Confirmed, ground, &mut reports));
@@ -195,16 +194,14 @@ impl FindingSettlement<'_> {
         self.view.finding(candidate.index).id
     }
 
-    /// Returns a reader of those of the candidates that panels have listed, with the words of their members.
-    pub(super) fn read_listed_reports(&self, candidates: &[EarlierCandidate]) -> ReportReader<'_> {
-        let is_listed =
-            |candidate: &&EarlierCandidate| Panel::name_of(self.view.run(candidate.reporter).reviewer).is_some();
-        let ids = candidates.iter().filter(is_listed).map(|candidate| self.candidate_id(candidate).to_owned());
+    /// Returns a reader of the reports of candidates.
+    pub(super) fn read_reports(&self, candidates: &[EarlierCandidate]) -> ReportReader<'_> {
+        let ids = candidates.iter().map(|candidate| self.candidate_id(candidate).to_owned());
         ReportReader::new(&self.services.store, ids.collect())
     }
 
     /// Returns the reviewers that reported a candidate, as in [`EarlierFinding::reviewers`]. `reports` comes from
-    /// [`Self::read_listed_reports`].
+    /// [`Self::read_reports`].
     pub(super) fn candidate_reporters(
         &self,
         candidate: &EarlierCandidate,

@@ -26,6 +26,7 @@ use self::earlier_findings::{EarlierFinding, sight_from_run};
 use self::hold_back::{PartitionedReports, list_moved};
 use self::panel_part::{list_merged, list_single_problems};
 use self::recheck::{Recheck, RecheckResult};
+use self::report_reader::ReportReader;
 pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
 use crate::domain::{
@@ -173,11 +174,11 @@ impl<'a> FindingSettlement<'a> {
         let mut said = self.services.store.latest_dispositions(&about)?;
         self.leave_decided_ids(&mut outcome.findings, &mut reported, &said);
         let (mut known, mut recognised) = (Vec::new(), Vec::new());
+        let mut earlier_reports = self.read_reports(&candidates);
         if let Some(ground) = &mut ground {
-            let mut reports = self.read_listed_reports(&candidates);
             known = candidates
                 .iter()
-                .filter_map(|candidate| self.look_up(candidate, &said, ground, &mut reports))
+                .filter_map(|candidate| self.look_up(candidate, &said, ground, &mut earlier_reports))
                 .collect();
             self.recognise(ground, &known, &mut outcome.findings);
             self.recognise(ground, &known, &mut outcome.unraised);
@@ -213,7 +214,8 @@ impl<'a> FindingSettlement<'a> {
             let coverage = RunCoverage::from_outcome(outcome, &self.run.reviewed_by.name);
             let mut recheck = None;
             for known in known.iter().filter(|known| !seen.contains(&known.id)) {
-                let (observed, moved) = self.observe_finding(known, ground, &coverage, &mut recheck);
+                let (observed, moved) =
+                    self.observe_finding(known, ground, &coverage, &mut recheck, &mut earlier_reports);
                 let judged = observed.and_then(|observed| self.judge(&known.id, known.present, observed, &said));
                 dispositions.extend(judged);
                 life.moved.extend(moved);
@@ -248,13 +250,15 @@ impl<'a> FindingSettlement<'a> {
         judge_finding(self.services, self.run, id, present, seen, said)
     }
 
-    /// Returns what the run saw of a finding that it did not report, and the finding's new place if it has moved.
+    /// Returns what the run saw of a finding that it did not report, and the finding's new place if it has moved. `reports`
+    /// reads the earlier reports for the recheck, which is made at its first use.
     fn observe_finding(
         &self,
         known: &EarlierFinding,
         ground: &mut SnapshotFiles<'_>,
         coverage: &RunCoverage,
         recheck: &mut Option<Recheck>,
+        reports: &mut ReportReader<'_>,
     ) -> (Option<ReviewObservation>, Option<MovedFinding>) {
         let Some(reach) = known.reach else { return (None, None) };
         let moved = |path: &str, lines: LineRange| {
@@ -285,7 +289,7 @@ impl<'a> FindingSettlement<'a> {
                     let settings = self.services.settings_for(&subject.base_commit, &subject.snapshot_commit);
                     Recheck::new(&settings.smells, self.services.learning().learned_rules())
                 });
-                let reported = || self.services.store.finding_in(&self.view, &known.id);
+                let reported = || reports.find_last(&self.view, &known.id).map(|found| found.cloned());
                 let problem = (*lines, known.lines.count());
                 match recheck.check((path, || ground.content(path)), known.kind, problem, reported) {
                     RecheckResult::StillThere(lines) => (Some(ReviewObservation::StillThere), moved(path, lines)),

@@ -87,8 +87,8 @@ impl FindingSettlement<'_> {
             let id = findings[at].finding_id.clone();
             // Of the members that had reported it, the lists showed the report of the newest run.
             let shown = runs.iter().rev().find_map(|run| {
-                let report = reports.find_in_run(run, &id).filter(|report| report.reported_at <= decided_at);
-                report.map(to_problem_text)
+                let report = reports.find_in_run(run, &id).ok().flatten();
+                report.filter(|report| report.reported_at <= decided_at).map(to_problem_text)
             });
             let Some(shown) = shown else { continue };
             let mut finding = findings[at].clone();
@@ -98,7 +98,7 @@ impl FindingSettlement<'_> {
                 }
                 match places.get(other).and_then(BTreeSet::first) {
                     Some(own) => Some(to_problem_text(&findings[*own])),
-                    None => reports.find_last(&self.view, other).map(to_problem_text),
+                    None => reports.find_last(&self.view, other).ok().flatten().map(to_problem_text),
                 }
             };
             FindingIdentities::default().assign(&mut finding, text_of, |_| false);
@@ -146,13 +146,13 @@ impl FindingSettlement<'_> {
     /// secrets looks in each run of a model, so that the silence of any model includes that of the search. The built-in
     /// reviewer takes its place there, and says nothing about a key in a comment; an imported report knows nothing of it.
     ///
-    /// `reports` reads what panels have listed.
+    /// `reports` reads what panels have listed, with the words of their members.
     pub(super) fn list_reporters(&self, reviewer: &str, index: usize, reports: &mut ReportReader<'_>) -> Vec<String> {
         if Panel::name_of(reviewer).is_none() {
             return vec![reviewer.to_owned()];
         }
         let reported = match self.view.finding(index).id.parse::<FindingId>() {
-            Ok(id) => reports.find_last(&self.view, &id),
+            Ok(id) => reports.find_last(&self.view, &id).ok().flatten(),
             Err(_) => None,
         };
         let voices = reported.map(|finding| finding.voices.as_slice()).unwrap_or_default();

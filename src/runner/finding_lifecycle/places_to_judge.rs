@@ -22,7 +22,7 @@ impl FindingLifecycle<'_> {
         let candidates = settling.find_related(|row, _| paths.contains(row.path) && !settled(row.status));
         let about: HashSet<&str> = candidates.iter().map(|candidate| settling.candidate_id(candidate)).collect();
         let said = self.services.store.latest_dispositions(&about)?;
-        let mut reports = settling.read_listed_reports(&candidates);
+        let mut reports = settling.read_reports(&candidates);
         let known =
             candidates.iter().filter_map(|candidate| settling.look_up(candidate, &said, &mut ground, &mut reports));
         let places = known.filter_map(|known| match known.stand {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::domain::{Finding, FindingId, RunId};
-use crate::store::{Store, StoreView};
+use crate::store::{Store, StoreError, StoreView};
 
 /// Reader of some findings in the results of runs. A run is read at the first question about it, and kept.
 pub(super) struct ReportReader<'a> {
@@ -19,23 +19,33 @@ impl<'a> ReportReader<'a> {
         Self { store, wanted, by_run: HashMap::new() }
     }
 
-    /// Returns a wanted finding as a run reported it, without later changes; `None` also if the run cannot be read.
-    pub fn find_in_run(&mut self, run: &RunId, id: &FindingId) -> Option<&Finding> {
+    /// Returns a wanted finding as a run reported it, without later changes.
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot be read.
+    pub fn find_in_run(&mut self, run: &RunId, id: &FindingId) -> Result<Option<&Finding>, StoreError> {
         if !self.by_run.contains_key(run) {
             let mut reported: HashMap<FindingId, Finding> = HashMap::new();
-            for finding in self.store.findings_in_run(run, &self.wanted).unwrap_or_default() {
+            for finding in self.store.findings_in_run(run, &self.wanted)? {
                 reported.entry(finding.finding_id.clone()).or_insert(finding);
             }
             self.by_run.insert(run.clone(), reported);
         }
-        self.by_run.get(run)?.get(id)
+        Ok(self.by_run.get(run).and_then(|reported| reported.get(id)))
     }
 
     /// Returns a wanted finding as its last run reported it, without later changes; `None` also if the view lacks it.
-    pub fn find_last(&mut self, view: &StoreView, id: &FindingId) -> Option<&Finding> {
-        let row = view.finding(view.finding_index(id.as_str())?);
-        let last: RunId = row.last_run.parse().ok()?;
-        self.find_in_run(&last, id)
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot be read.
+    pub fn find_last(&mut self, view: &StoreView, id: &FindingId) -> Result<Option<&Finding>, StoreError> {
+        let last = view.finding_index(id.as_str()).map(|index| view.finding(index).last_run.parse::<RunId>());
+        match last {
+            Some(Ok(last)) => self.find_in_run(&last, id),
+            _ => Ok(None),
+        }
     }
 }
 
@@ -51,12 +61,14 @@ mod tests {
         let [one, two, unwanted] = ["one", "two", "unwanted"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
         let run = fixture.write_list(&[(&one, &[&one]), (&two, &[&two]), (&unwanted, &[&unwanted])]);
         let mut reader = ReportReader::new(store, BTreeSet::from([one.to_string(), two.to_string()]));
-        assert_eq!(reader.find_in_run(&run, &one).map(|found| &found.finding_id), Some(&one));
+        let mut find = |id: &FindingId| {
+            let found = reader.find_in_run(&run, id).expect("readable");
+            found.map(|found| found.finding_id.clone())
+        };
+        assert_eq!(find(&one), Some(one));
         // Only the first question reads the store.
         std::fs::remove_dir_all(fixture.folder.path().join("home")).expect("removed");
-        assert_eq!(reader.find_in_run(&run, &two).map(|found| &found.finding_id), Some(&two));
-        assert_eq!(reader.find_in_run(&run, &unwanted), None);
-        let unread = fixture.services.ambient.new_run_id();
-        assert_eq!(reader.find_in_run(&unread, &one), None, "a run that cannot be read reports nothing");
+        assert_eq!(find(&two), Some(two));
+        assert_eq!(find(&unwanted), None);
     }
 }

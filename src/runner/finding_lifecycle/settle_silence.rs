@@ -58,7 +58,7 @@ impl<'a> FindingSettlement<'a> {
         let concerned = candidates.iter().map(|candidate| self.candidate_id(candidate));
         let about: HashSet<&str> = concerned.chain(unlisted.iter().map(|id| id.as_str())).collect();
         let said = self.services.store.latest_dispositions(&about)?;
-        let mut reports = self.read_listed_reports(&candidates);
+        let mut reports = self.read_reports(&candidates);
         let known: Vec<EarlierFinding> = candidates
             .iter()
             .filter_map(|candidate| self.look_up(candidate, &said, &mut ground, &mut reports))
@@ -75,7 +75,7 @@ impl<'a> FindingSettlement<'a> {
         let mut unproven: Vec<FindingId> = unlisted.iter().copied().filter(|id| stands(id)).cloned().collect();
         for known in known.iter().filter(|known| !seen.contains(&known.id)) {
             let is_hidden = self.may_be_hidden(known, held_back);
-            let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck);
+            let (observed, _) = self.observe_finding(known, &mut ground, &coverage, &mut recheck, &mut reports);
             if let Some(observed) = observed.filter(|one| !is_hidden || *one != ReviewObservation::NotRaised) {
                 dispositions.extend(self.judge(&known.id, known.present, observed, &said));
                 continue;
@@ -109,7 +109,7 @@ impl<'a> FindingSettlement<'a> {
         let mut unproven: Vec<FindingId> =
             unlisted.iter().copied().filter(|id| self.stands_here(id, &said)).cloned().collect();
         let reviewers = self.list_answering_reviewers();
-        let mut reports = self.read_listed_reports(&candidates);
+        let mut reports = self.read_reports(&candidates);
         for candidate in &candidates {
             let kind = self.view.finding(candidate.index).kind;
             if self.would_confirm(&reviewers, &self.candidate_reporters(candidate, &mut reports), kind) {

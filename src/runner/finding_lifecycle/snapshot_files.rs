@@ -32,6 +32,8 @@ pub(in crate::runner) struct SnapshotFiles<'a> {
     altered: Rc<Vec<AlteredFile>>,
     /// Renames by commit: path in that snapshot to path in this one, where they differ.
     renamed: HashMap<String, Rc<HashMap<String, String>>>,
+    /// Renames since the reference: path in this snapshot to path in that one.
+    old_names: HashMap<String, String>,
     blobs: HashMap<(String, String), Option<String>>,
     codes: HashMap<String, Option<Arc<HashedLines>>>,
     edits: HashMap<(String, String), Option<Rc<Vec<AnchorEdit>>>>,
@@ -61,13 +63,16 @@ impl<'a> SnapshotFiles<'a> {
     /// If git cannot read one of the trees.
     pub fn new(repo: &'a Repo, reference: &str, snapshot: &'a str) -> Result<Self, GitError> {
         let altered = Rc::new(repo.diff_snapshots(reference, snapshot)?);
-        let renamed = HashMap::from([(reference.to_owned(), collect_renames(&altered))]);
+        let renamed = collect_renames(&altered);
+        let old_names = renamed.iter().map(|(old, new)| (new.clone(), old.clone())).collect();
+        let renamed = HashMap::from([(reference.to_owned(), renamed)]);
         Ok(Self {
             repo,
             snapshot,
             reference: reference.to_owned(),
             altered,
             renamed,
+            old_names,
             blobs: HashMap::new(),
             codes: HashMap::new(),
             edits: HashMap::new(),
@@ -82,8 +87,7 @@ impl<'a> SnapshotFiles<'a> {
 
     /// Returns the old path of a renamed file of the snapshot.
     pub fn old_name(&self, path: &str) -> Option<&str> {
-        let renamed = self.renamed.get(&self.reference)?;
-        renamed.iter().find(|(_, new)| *new == path).map(|(old, _)| old.as_str())
+        self.old_names.get(path).map(String::as_str)
     }
 
     /// Locates lines of a file of another snapshot in this one.
