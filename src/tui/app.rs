@@ -35,7 +35,7 @@ use super::filter::{self, FindingFilter};
 use super::glyphs::Glyphs;
 use super::keymap::{KeyContext, Keymap};
 use super::layout::{self, DraggedEdges, LayoutRequest, ScreenLayout};
-use super::message::{DetailSubject, FileListRow, Tab};
+use super::message::{DetailSubject, FileListRow, Tab, UserVerdict};
 use super::page_data::PageData;
 use super::theme::{Theme, ThemeChoice};
 use super::update::CodeLooks;
@@ -88,17 +88,9 @@ pub struct TriageProgress {
     pub reasons: Vec<String>,
     /// Start of the day on which decisions were counted last, in milliseconds since 1970, and their number.
     pub today: Option<(i64, usize)>,
-    /// Verdict that the user gave last; `None` before the first.
-    pub last: Option<LastVerdict>,
-}
-
-/// Verdict that can be repeated on other findings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastVerdict {
-    /// Addressed or dismissed.
-    pub status: FindingStatus,
-    /// Reason of a dismissal, else empty.
-    pub reason: String,
+    /// Verdict that the user gave last and that can be repeated on other findings: addressed or dismissed. `None` before the
+    /// first.
+    pub last: Option<UserVerdict>,
 }
 
 /// Numeric prefix typed before a key. The digits 1 to 3 also focus panes, so the earlier focus is stored: `12j`

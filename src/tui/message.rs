@@ -503,25 +503,33 @@ impl ChosenReviewer {
 /// Triage decisions made by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriageOrder {
-    /// Sets the status of each finding.
-    Set(Vec<TriageOrderItem>),
+    /// Gives findings a verdict.
+    Set {
+        /// Finding ids.
+        findings: Vec<FindingId>,
+        /// Verdict about all of them.
+        verdict: UserVerdict,
+    },
     /// Undoes the user's last decision.
     Undo,
     /// Redoes the last undone decision.
     Redo,
 }
 
-/// Finding and new status in a [`TriageOrder::Set`].
+/// Status that the user gives findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriageOrderItem {
-    /// Finding id.
-    pub finding: FindingId,
-    /// Status that the screen showed; the store determines the real one.
-    pub previous: FindingStatus,
+pub struct UserVerdict {
     /// New status.
     pub status: FindingStatus,
-    /// Reason that the user typed; empty unless the finding is dismissed.
+    /// Reason of a dismissal, else empty.
     pub reason: String,
+}
+
+impl UserVerdict {
+    /// Returns the verdict with a status that needs no reason.
+    pub fn without_reason(status: FindingStatus) -> Self {
+        Self { status, reason: String::new() }
+    }
 }
 
 /// Subject of the detail pane.

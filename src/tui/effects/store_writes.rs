@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::super::event_source::MessageSender;
-use super::super::message::{AppMessage, TriageOrder, TriageOrderItem};
+use super::super::message::{AppMessage, TriageOrder, UserVerdict};
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish};
 use crate::git::Repo;
@@ -86,19 +86,25 @@ fn apply_triage_order(
     let email = || repo.and_then(Repo::user_email);
     let said = |error: StoreError| error.to_string();
     match order {
-        TriageOrder::Set(items) => decide(store, ambient, items).map(UndoOutcome::Decided),
+        TriageOrder::Set { findings, verdict } => decide(store, ambient, findings, verdict).map(UndoOutcome::Decided),
         TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), ambient.now()).map_err(said),
         TriageOrder::Redo => store.redo(Actor::User, email().as_deref(), ambient.now()).map_err(said),
     }
 }
 
-/// Stores the verdict of an order, which is the same for all of its findings. Another process may have decided since the screen
-/// was drawn: a finding that has the status already is passed over.
-fn decide(store: &Store, ambient: &ClockAndIds, items: &[TriageOrderItem]) -> Result<Vec<Disposition>, String> {
-    let Some(TriageOrderItem { status, reason, .. }) = items.first() else { return Ok(Vec::new()) };
-    let chosen: Vec<FindingId> = items.iter().map(|item| item.finding.clone()).collect();
+/// Stores a verdict. Another process may have decided since the screen was drawn: a finding that has the status already is
+/// passed over.
+fn decide(
+    store: &Store,
+    ambient: &ClockAndIds,
+    findings: &[FindingId],
+    UserVerdict { status, reason }: &UserVerdict,
+) -> Result<Vec<Disposition>, String> {
+    if findings.is_empty() {
+        return Ok(Vec::new());
+    }
     let change = StatusChange { actor: Actor::User, status: *status, reason };
-    match set_status(store, ambient, &chosen, change) {
+    match set_status(store, ambient, findings, change) {
         Ok(lines) if lines.is_empty() => Err(Refusal::AlreadySo(*status).to_string()),
         Ok(lines) => Ok(lines),
         Err(SetStatusError::Refused { refusal, .. }) => Err(refusal.to_string()),
@@ -122,15 +128,9 @@ mod tests {
         let store = Store::open(folder.path(), info).expect("a store");
         let ambient = ClockAndIds::fixed(Time::UNIX_EPOCH, Duration::from_secs(1));
         let ids = ["one", "two"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
-        let order = |ids: &[FindingId], status: FindingStatus, reason: &str| {
-            let item = |id: &FindingId| TriageOrderItem {
-                finding: id.clone(),
-                // The screen may be behind: the store knows the status.
-                previous: Open,
-                status,
-                reason: reason.to_owned(),
-            };
-            TriageOrder::Set(ids.iter().map(item).collect())
+        let order = |ids: &[FindingId], status: FindingStatus, reason: &str| TriageOrder::Set {
+            findings: ids.to_vec(),
+            verdict: UserVerdict { status, reason: reason.to_owned() },
         };
         let apply = |order: TriageOrder| match apply_triage_order((None, &store), &ambient, &order)? {
             UndoOutcome::Decided(lines) => {

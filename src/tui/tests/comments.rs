@@ -22,12 +22,15 @@ fn written(commands: Vec<AppCommand>) -> Vec<(OwnFinding, Option<FindingId>)> {
 
 /// Returns the findings with the reasons with which the commands dismiss them.
 fn dismissed(commands: &[AppCommand]) -> Vec<(String, String)> {
-    let lines = commands.iter().filter_map(|command| match command {
-        AppCommand::Triage(TriageOrder::Set(lines)) => Some(lines),
-        _ => None,
-    });
-    let dismissed = lines.flatten().filter(|line| line.status == FindingStatus::Dismissed);
-    dismissed.map(|line| (line.finding.to_string(), line.reason.clone())).collect()
+    let mut dismissed = Vec::new();
+    for command in commands {
+        if let AppCommand::Triage(TriageOrder::Set { findings, verdict }) = command
+            && verdict.status == FindingStatus::Dismissed
+        {
+            dismissed.extend(findings.iter().map(|finding| (finding.to_string(), verdict.reason.clone())));
+        }
+    }
+    dismissed
 }
 
 /// The reply of the store that a comment is a finding now.
@@ -198,8 +201,8 @@ fn a_rewrite_that_is_corrected_once_more_still_replaces_the_old_text() {
     let commands = press(&mut app, "u");
     assert_eq!(dismissed(&commands), [(finding_id(9), "withdrawn".to_owned())]);
     let reopened = commands.iter().any(|command| match command {
-        AppCommand::Triage(TriageOrder::Set(lines)) => {
-            lines.iter().any(|line| line.finding == id(2) && line.status == FindingStatus::Open)
+        AppCommand::Triage(TriageOrder::Set { findings, verdict }) => {
+            verdict.status == FindingStatus::Open && findings.contains(&id(2))
         }
         _ => false,
     });

@@ -623,11 +623,11 @@ fn a_decision_in_the_diff_of_a_run_is_about_the_finding_at_the_cursor() {
 #[test]
 fn a_verdict_in_the_diff_of_a_run_goes_to_its_next_finding_and_the_counts_follow() {
     let decided = |commands: &[AppCommand]| -> Vec<String> {
-        let lines = commands.iter().filter_map(|command| match command {
-            AppCommand::Triage(TriageOrder::Set(lines)) => Some(lines),
+        let findings = commands.iter().filter_map(|command| match command {
+            AppCommand::Triage(TriageOrder::Set { findings, .. }) => Some(findings),
             _ => None,
         });
-        lines.flatten().map(|line| line.finding.to_string()).collect()
+        findings.flatten().map(ToString::to_string).collect()
     };
     let mut app = of_run(160, 48);
     press(&mut app, "] d");

@@ -254,7 +254,7 @@ fn a_click_on_a_reason_dismisses_in_triage_mode() {
     let (x, y) = find(&app, "2 false alarm");
     let commands = click(&mut app, x + 3, y);
     let reasons = commands.iter().find_map(|command| match command {
-        AppCommand::Triage(crate::tui::message::TriageOrder::Set(lines)) => Some(lines[0].reason.clone()),
+        AppCommand::Triage(crate::tui::message::TriageOrder::Set { verdict, .. }) => Some(verdict.reason.clone()),
         _ => None,
     });
     assert_eq!(reasons.as_deref(), Some("false alarm"));
@@ -264,7 +264,7 @@ fn a_click_on_a_reason_dismisses_in_triage_mode() {
 fn reasons(commands: &[AppCommand]) -> Vec<&str> {
     fn reason(command: &AppCommand) -> Option<&str> {
         match command {
-            AppCommand::Triage(crate::tui::message::TriageOrder::Set(lines)) => Some(lines[0].reason.as_str()),
+            AppCommand::Triage(crate::tui::message::TriageOrder::Set { verdict, .. }) => Some(verdict.reason.as_str()),
             _ => None,
         }
     }

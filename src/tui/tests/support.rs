@@ -287,15 +287,15 @@ pub fn type_text(app: &mut App, text: &str) -> Vec<AppCommand> {
 pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
     let mut stored = 0;
     for command in commands {
-        if let AppCommand::Triage(TriageOrder::Set(lines)) = command {
-            let dispositions: Vec<Disposition> = lines
+        if let AppCommand::Triage(TriageOrder::Set { findings, verdict }) = command {
+            let dispositions: Vec<Disposition> = findings
                 .iter()
-                .map(|line| Disposition {
-                    finding_id: line.finding.clone(),
-                    status: line.status,
-                    previous: line.previous,
+                .map(|finding| Disposition {
+                    finding_id: finding.clone(),
+                    status: verdict.status,
+                    previous: FindingStatus::Open,
                     actor: Actor::User,
-                    reason: line.reason.clone(),
+                    reason: verdict.reason.clone(),
                     at: Time::UNIX_EPOCH,
                     action: TriageAction::Set,
                     group: "t_1".into(),
@@ -309,7 +309,7 @@ pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
             send(
                 app,
                 AppMessage::Triaged {
-                    order: TriageOrder::Set(lines),
+                    order: TriageOrder::Set { findings, verdict },
                     result: Ok(UndoOutcome::Decided(dispositions)),
                     written: 1,
                 },

@@ -15,19 +15,20 @@ use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane};
 use crate::tui::filter::DEFAULT;
 use crate::tui::keymap::Action;
-use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder, TriageOrderItem};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
 use crate::tui::saved_filters::FilterChange;
 use crate::tui::update;
 use crate::tui::views::prompt::PromptView;
 
 /// Returns the findings with the status and the reason that the commands ask for.
 fn asked(commands: &[AppCommand]) -> Vec<(String, FindingStatus, String)> {
-    let lines = commands.iter().filter_map(|command| match command {
-        AppCommand::Triage(TriageOrder::Set(lines)) => Some(lines),
-        _ => None,
-    });
-    let fields = |line: &TriageOrderItem| (line.finding.to_string(), line.status, line.reason.clone());
-    lines.flatten().map(fields).collect()
+    let mut asked = Vec::new();
+    for command in commands {
+        if let AppCommand::Triage(TriageOrder::Set { findings, verdict }) = command {
+            asked.extend(findings.iter().map(|finding| (finding.to_string(), verdict.status, verdict.reason.clone())));
+        }
+    }
+    asked
 }
 
 fn dismissed(number: u32, reason: &str) -> (String, FindingStatus, String) {

@@ -8,12 +8,12 @@ use super::looks::assert_looks;
 use super::screens::add_voices;
 use super::support::*;
 use crate::domain::{
-    Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, LoweredPriority, Priority, QuestionRequest,
-    Time, TriageAction,
+    Actor, Disposition, FindingId, FindingQuestion, FindingStatus, Fix, FixStatus, LoweredPriority, Priority,
+    QuestionRequest, Time, TriageAction,
 };
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::App;
-use crate::tui::message::{AppCommand, AppMessage, TriageOrder, TriageOrderItem};
+use crate::tui::message::{AppCommand, AppMessage, TriageOrder, UserVerdict};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, HighlightSpans};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
@@ -56,13 +56,13 @@ fn decide(app: &mut App, keys: &str) -> Vec<AppCommand> {
     load(app, commands)
 }
 
-fn disposition(line: &TriageOrderItem, action: TriageAction) -> Disposition {
+fn disposition(finding: &FindingId, verdict: &UserVerdict, action: TriageAction) -> Disposition {
     Disposition {
-        finding_id: line.finding.clone(),
-        status: line.status,
-        previous: line.previous,
+        finding_id: finding.clone(),
+        status: verdict.status,
+        previous: FindingStatus::Open,
         actor: Actor::User,
-        reason: line.reason.clone(),
+        reason: verdict.reason.clone(),
         at: Time::UNIX_EPOCH,
         action,
         group: "t_1".into(),
@@ -77,13 +77,9 @@ fn disposition(line: &TriageOrderItem, action: TriageAction) -> Disposition {
 fn undo(app: &mut App, commands: Vec<AppCommand>, finding: u32) {
     for command in commands {
         let AppCommand::Triage(order @ TriageOrder::Undo) = command else { continue };
-        let line = TriageOrderItem {
-            finding: finding_id(finding).parse().expect("an id"),
-            previous: FindingStatus::Addressed,
-            status: FindingStatus::Open,
-            reason: String::new(),
-        };
-        let result = Ok(UndoOutcome::Decided(vec![disposition(&line, TriageAction::Undo)]));
+        let finding: FindingId = finding_id(finding).parse().expect("an id");
+        let reopened = UserVerdict::without_reason(FindingStatus::Open);
+        let result = Ok(UndoOutcome::Decided(vec![disposition(&finding, &reopened, TriageAction::Undo)]));
         let commands = send(app, AppMessage::Triaged { order, result, written: 9 });
         load(app, commands);
     }
@@ -291,8 +287,8 @@ fn cards_are_asked_for_once_and_again_when_their_finding_has_changed() {
     assert_eq!(asked(&commands), Vec::<String>::new());
     for command in commands {
         let AppCommand::Triage(order) = command else { continue };
-        let TriageOrder::Set(lines) = &order else { panic!("{order:?}") };
-        let stored = lines.iter().map(|line| disposition(line, TriageAction::Set)).collect();
+        let TriageOrder::Set { findings, verdict } = &order else { panic!("{order:?}") };
+        let stored = findings.iter().map(|finding| disposition(finding, verdict, TriageAction::Set)).collect();
         let result = Ok(UndoOutcome::Decided(stored));
         let commands = send(&mut app, AppMessage::Triaged { order, result, written: 1 });
         assert_eq!(asked(&commands), [finding_id(2)], "its history has a new line");
@@ -395,13 +391,9 @@ fn what_was_taken_back_can_be_decided_again() {
     assert!(head(&app).starts_with("1 of 4") && head(&app).contains("addressed 0"), "{}", head(&app));
     let commands = decide(&mut app, "Ctrl-r");
     assert!(matches!(commands.as_slice(), [AppCommand::Triage(TriageOrder::Redo)]), "{commands:?}");
-    let line = TriageOrderItem {
-        finding: finding_id(1).parse().expect("an id"),
-        previous: FindingStatus::Open,
-        status: FindingStatus::Addressed,
-        reason: String::new(),
-    };
-    let result = Ok(UndoOutcome::Decided(vec![disposition(&line, TriageAction::Redo)]));
+    let finding: FindingId = finding_id(1).parse().expect("an id");
+    let addressed = UserVerdict::without_reason(FindingStatus::Addressed);
+    let result = Ok(UndoOutcome::Decided(vec![disposition(&finding, &addressed, TriageAction::Redo)]));
     let commands = send(&mut app, AppMessage::Triaged { order: TriageOrder::Redo, result, written: 9 });
     load(&mut app, commands);
     assert!(head(&app).starts_with("2 of 4") && head(&app).contains("addressed 1"), "{}", head(&app));
@@ -512,9 +504,10 @@ fn a_decision_has_the_cards_of_similar_findings_read_again() {
     let decided = load(&mut app, decided);
     let mut requested = Vec::new();
     for command in decided {
-        let AppCommand::Triage(order @ TriageOrder::Set(_)) = command else { continue };
-        let TriageOrder::Set(lines) = &order else { continue };
-        let result = Ok(UndoOutcome::Decided(lines.iter().map(|line| disposition(line, TriageAction::Set)).collect()));
+        let AppCommand::Triage(order) = command else { continue };
+        let TriageOrder::Set { findings, verdict } = &order else { continue };
+        let stored = findings.iter().map(|finding| disposition(finding, verdict, TriageAction::Set)).collect();
+        let result = Ok(UndoOutcome::Decided(stored));
         for command in send(&mut app, AppMessage::Triaged { order: order.clone(), result, written: 1 }) {
             if let AppCommand::View(ViewRequest::TriageCards(findings)) = command {
                 requested.extend(findings);

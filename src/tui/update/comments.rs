@@ -3,7 +3,7 @@
 use super::super::app::{App, NoticeLevel};
 use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
-use super::super::message::{AppCommand, DetailSubject, TriageOrderItem};
+use super::super::message::{AppCommand, DetailSubject, UserVerdict};
 use super::super::page_data::PageData;
 use super::super::views::comment::{CommentPlace, CommentView};
 use super::triage::request_verdict;
@@ -96,9 +96,8 @@ impl App {
 /// Takes a comment back: it is dismissed, which an undo can undo.
 pub fn withdraw_comment(app: &mut App, finding: FindingId, commands: &mut Vec<AppCommand>) {
     let last = app.decisions.last.clone();
-    let previous = FindingStatus::Open;
-    let (status, reason) = (FindingStatus::Dismissed, WITHDRAWN.to_owned());
-    request_verdict(app, vec![TriageOrderItem { finding, previous, status, reason }], commands);
+    let verdict = UserVerdict { status: FindingStatus::Dismissed, reason: WITHDRAWN.to_owned() };
+    request_verdict(app, vec![finding], verdict, commands);
     // It is no verdict to repeat.
     app.decisions.last = last;
 }
@@ -109,8 +108,7 @@ pub fn undo_comment(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     let Some((finding, replaced)) = app.comments.last_written.take() else { return false };
     withdraw_comment(app, finding, commands);
     if let Some(finding) = replaced {
-        let (previous, status) = (FindingStatus::Dismissed, FindingStatus::Open);
-        request_verdict(app, vec![TriageOrderItem { finding, previous, status, reason: String::new() }], commands);
+        request_verdict(app, vec![finding], UserVerdict::without_reason(FindingStatus::Open), commands);
     }
     true
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, LastVerdict, NoticeLevel, Pane};
+use super::super::app::{App, NoticeLevel, Pane};
 use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
-use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderItem};
+use super::super::message::{AppCommand, DetailSubject, TriageOrder, UserVerdict};
 use super::super::views::prompt::{InputPromptKind, PromptView, build_reason_prompt};
 use super::super::views::{fix, triage as triage_view};
 use super::{data, marks};
@@ -64,7 +64,7 @@ fn collect_from_selected(app: &mut App, status: FindingStatus, count: usize) -> 
 
 /// Returns the findings for a verdict, without those that already have the status: `count` from the selected one on, else
 /// the marked ones, else the selected one.
-fn collect_targets(app: &mut App, status: FindingStatus, count: Option<usize>) -> Vec<TriageOrderItem> {
+fn collect_targets(app: &mut App, status: FindingStatus, count: Option<usize>) -> Vec<FindingId> {
     let ids = match count {
         None => collect_selected(app),
         Some(count) => match collect_from_selected(app, status, count) {
@@ -72,47 +72,47 @@ fn collect_targets(app: &mut App, status: FindingStatus, count: Option<usize>) -
             None => return Vec::new(),
         },
     };
-    let line = |id: &String| {
+    let target = |id: &String| {
         let row = app.finding_by_id(id)?;
-        let previous = app.current_status(&row);
-        Some(TriageOrderItem { finding: id.parse().ok()?, previous, status, reason: String::new() })
+        Some((id.parse::<FindingId>().ok()?, app.current_status(&row)))
     };
-    let lines: Vec<TriageOrderItem> = ids.iter().filter_map(line).collect();
-    let before = lines.len();
-    let lines: Vec<TriageOrderItem> = lines.into_iter().filter(|line| line.previous != status).collect();
-    if lines.is_empty() {
-        let what = if before == 0 { "no finding is selected".to_owned() } else { format!("already {status}") };
+    let targets: Vec<(FindingId, FindingStatus)> = ids.iter().filter_map(target).collect();
+    let selected = targets.len();
+    let targets = targets.into_iter().filter(|(_, present)| *present != status);
+    let findings: Vec<FindingId> = targets.map(|(finding, _)| finding).collect();
+    if findings.is_empty() {
+        let what = if selected == 0 { "no finding is selected".to_owned() } else { format!("already {status}") };
         app.show_notice(NoticeLevel::Info, what);
     }
-    lines
+    findings
 }
 
-/// Sends a decision, which [`repeat_last_verdict`] repeats unless it reopens findings.
-pub fn request_verdict(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mut Vec<AppCommand>) {
-    if let Some(TriageOrderItem { status, reason, .. }) = lines.first().filter(|line| !line.status.is_undecided()) {
-        app.decisions.last = Some(LastVerdict { status: *status, reason: reason.clone() });
+/// Sends a verdict, which [`repeat_last_verdict`] repeats unless it reopens findings.
+pub fn request_verdict(app: &mut App, findings: Vec<FindingId>, verdict: UserVerdict, commands: &mut Vec<AppCommand>) {
+    if !verdict.status.is_undecided() {
+        app.decisions.last = Some(verdict.clone());
     }
     app.decisions.pending += 1;
     // The store may be read again before its answer comes: the rows stay where they are even then.
     let known = Arc::make_mut(&mut app.finding_list.overrides);
-    lines.iter().for_each(|line| data::pin_finding(known, line.finding.as_str()));
-    commands.push(AppCommand::Triage(TriageOrder::Set(lines)));
+    findings.iter().for_each(|finding| data::pin_finding(known, finding.as_str()));
+    commands.push(AppCommand::Triage(TriageOrder::Set { findings, verdict }));
 }
 
 /// Requests a status that needs no reason, addressed or open, for the marked findings, else for the selected one; with a
 /// number, for that many from the selected one on.
 pub fn set_status(app: &mut App, status: FindingStatus, count: Option<usize>, commands: &mut Vec<AppCommand>) {
-    let lines = collect_targets(app, status, count);
-    if !lines.is_empty() {
-        request_verdict(app, lines, commands);
+    let findings = collect_targets(app, status, count);
+    if !findings.is_empty() {
+        request_verdict(app, findings, UserVerdict::without_reason(status), commands);
     }
 }
 
 /// Opens the prompt for the reason of a dismissal. `count` is as in [`set_status`].
 pub fn prompt_reason(app: &mut App, count: Option<usize>) {
-    let lines = collect_targets(app, FindingStatus::Dismissed, count);
-    if !lines.is_empty() {
-        let prompt = build_reason_prompt(app, lines);
+    let findings = collect_targets(app, FindingStatus::Dismissed, count);
+    if !findings.is_empty() {
+        let prompt = build_reason_prompt(app, findings);
         app.views.open(prompt);
     }
 }
@@ -120,13 +120,12 @@ pub fn prompt_reason(app: &mut App, count: Option<usize>) {
 /// Requests the status and the reason of the last verdict for the marked findings, else for the selected one. `count` is as
 /// in [`set_status`].
 pub fn repeat_last_verdict(app: &mut App, count: Option<usize>, commands: &mut Vec<AppCommand>) {
-    let Some(LastVerdict { status, reason }) = app.decisions.last.clone() else {
+    let Some(verdict) = app.decisions.last.clone() else {
         return app.show_notice(NoticeLevel::Info, "no verdict to repeat yet");
     };
-    let mut lines = collect_targets(app, status, count);
-    lines.iter_mut().for_each(|line| line.reason.clone_from(&reason));
-    if !lines.is_empty() {
-        request_verdict(app, lines, commands);
+    let findings = collect_targets(app, verdict.status, count);
+    if !findings.is_empty() {
+        request_verdict(app, findings, verdict, commands);
     }
 }
 
@@ -304,14 +303,12 @@ pub fn apply_noted(app: &mut App, result: Result<bool, String>) {
 }
 
 /// Requests the dismissal with a reason.
-pub fn dismiss(app: &mut App, mut lines: Vec<TriageOrderItem>, reason: &str, commands: &mut Vec<AppCommand>) {
-    for line in &mut lines {
-        line.reason = reason.to_owned();
-    }
+pub fn dismiss(app: &mut App, findings: Vec<FindingId>, reason: &str, commands: &mut Vec<AppCommand>) {
     app.decisions.reasons.retain(|known| known != reason);
     app.decisions.reasons.insert(0, reason.to_owned());
-    request_verdict(app, lines.clone(), commands);
-    triage_view::record_dismissals(app, &lines, reason, commands);
+    let verdict = UserVerdict { status: FindingStatus::Dismissed, reason: reason.to_owned() };
+    request_verdict(app, findings.clone(), verdict, commands);
+    triage_view::record_dismissals(app, &findings, reason, commands);
 }
 
 /// Requests undo or redo. Only the store knows the last decision, because another cockpit or the command line may
@@ -352,8 +349,8 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
     };
     let count = text::format_count(lines.len(), "finding");
     match (lines, order) {
-        ([_], TriageOrder::Set(_)) => format!("{status} {places}"),
-        (_, TriageOrder::Set(_)) => format!("{status} {count}: {places}"),
+        ([_], TriageOrder::Set { .. }) => format!("{status} {places}"),
+        (_, TriageOrder::Set { .. }) => format!("{status} {count}: {places}"),
         ([_], TriageOrder::Undo) => format!("undone: {places} is {status} again"),
         (_, TriageOrder::Undo) => format!("undone: {count} are {status} again: {places}"),
         ([_], TriageOrder::Redo) => format!("redone: {places} is {status}"),
@@ -434,7 +431,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         _ => format!(" {} {} undoes", app.display.glyphs.dot, key(Action::Undo)),
     };
     app.show_notice(NoticeLevel::Success, format!("{what}{next}"));
-    if matches!(order, TriageOrder::Set(_)) {
+    if matches!(order, TriageOrder::Set { .. }) {
         if !diff::go_to_next_undecided(app, &decided) {
             select_next_undecided(app, &decided);
         }

@@ -18,7 +18,7 @@ use crate::tui::input::KeyEvent;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, TriageOrderItem};
+use crate::tui::message::AppCommand;
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
@@ -53,9 +53,9 @@ pub enum InputPromptKind {
         before: String,
         from: usize,
     },
-    /// Asks for the reason of these dismissals.
+    /// Asks for the reason for which these findings are dismissed.
     Reason {
-        lines: Vec<TriageOrderItem>,
+        findings: Vec<FindingId>,
         entry: ReasonEntry,
     },
     /// Asks until when these findings are out of sight.
@@ -116,9 +116,9 @@ pub fn dismissal_reasons(app: &App) -> Vec<String> {
     typed.take(MAX_TYPED_REASONS).cloned().chain(Disposition::REASONS.map(str::to_owned)).collect()
 }
 
-/// Builds the prompt for the reason of dismissals. The last reason of this session is chosen already.
-pub fn build_reason_prompt(app: &App, lines: Vec<TriageOrderItem>) -> PromptView {
-    let kind = InputPromptKind::Reason { lines, entry: ReasonEntry::ByDigit };
+/// Builds the prompt for the reason for which findings are dismissed. The last reason of this session is chosen already.
+pub fn build_reason_prompt(app: &App, findings: Vec<FindingId>) -> PromptView {
+    let kind = InputPromptKind::Reason { findings, entry: ReasonEntry::ByDigit };
     let Some(last) = app.decisions.reasons.first() else { return PromptView::new(kind, LineEdit::default()) };
     let choice = dismissal_reasons(app).iter().position(|reason| reason == last).map_or(0, |at| at + 1);
     PromptView { choice, ..PromptView::new(kind, LineEdit::with_suggestion(last)) }
@@ -211,7 +211,7 @@ impl View for PromptView {
 
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
         match &self.kind {
-            InputPromptKind::Reason { lines, entry } => reasons::draw(painter, self, lines.len(), *entry),
+            InputPromptKind::Reason { findings, entry } => reasons::draw(painter, self, findings.len(), *entry),
             InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
             InputPromptKind::Ask { plan, wanted, .. } => {
                 let mut help = match plan {
@@ -328,7 +328,7 @@ impl PromptView {
     /// Dismisses with the reason of a digit, or lets the user type another one. Returns `None` if the key is not such a
     /// digit, or is text.
     fn choose_by_digit(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> Option<ViewFlow> {
-        let InputPromptKind::Reason { lines, entry } = &mut self.kind else { return None };
+        let InputPromptKind::Reason { findings, entry } = &mut self.kind else { return None };
         if *entry == ReasonEntry::Typed {
             return None;
         }
@@ -345,7 +345,7 @@ impl PromptView {
             return Some(ViewFlow::Open);
         }
         let index = if digit < OTHER_DIGIT { digit - 1 } else { digit - 2 };
-        dismiss(app, std::mem::take(lines), Disposition::REASONS[index], commands);
+        dismiss(app, std::mem::take(findings), Disposition::REASONS[index], commands);
         Some(ViewFlow::Close)
     }
 
@@ -448,7 +448,7 @@ impl PromptView {
             InputPromptKind::Reason { .. } if text.is_empty() => {
                 return self.refuse("a dismissal needs a reason: type one, or choose one below");
             }
-            InputPromptKind::Reason { lines, .. } => dismiss(app, std::mem::take(lines), &text, commands),
+            InputPromptKind::Reason { findings, .. } => dismiss(app, std::mem::take(findings), &text, commands),
             InputPromptKind::SnoozeFindings { findings } => {
                 let now = Time::from_millisecond(app.now).unwrap_or_default();
                 let wish = SnoozeWish::parse(&text, now, &app.display.zone);

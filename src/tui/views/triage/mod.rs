@@ -39,7 +39,7 @@ use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change
 use crate::domain::{Disposition, Finding, FindingId, FindingStatus, FixStatus};
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
-use crate::tui::app::{App, LastVerdict, NoticeLevel};
+use crate::tui::app::{App, NoticeLevel};
 use crate::tui::doc::Doc;
 use crate::tui::draw::painter::Painter;
 use crate::tui::empty_list::explain_empty_list;
@@ -47,7 +47,7 @@ use crate::tui::input::{KeyCode, KeyEvent};
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, TriageOrder, TriageOrderItem};
+use crate::tui::message::{AppCommand, TriageOrder, UserVerdict};
 use crate::tui::update::{
     commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_verdict,
     select_finding,
@@ -116,10 +116,10 @@ pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
 }
 
 /// Tells an open session that a prompt has dismissed findings.
-pub fn record_dismissals(app: &mut App, lines: &[TriageOrderItem], reason: &str, commands: &mut Vec<AppCommand>) {
+pub fn record_dismissals(app: &mut App, findings: &[FindingId], reason: &str, commands: &mut Vec<AppCommand>) {
     change_view(app, |view: &mut TriageView, app| {
         let shown = view.queue.current().map(|item| item.finding.as_str());
-        if lines.iter().any(|line| Some(line.finding.as_str()) == shown) {
+        if findings.iter().any(|finding| Some(finding.as_str()) == shown) {
             view.record(app, TriageVerdict::Dismissed(reason.to_owned()), commands);
         }
     });
@@ -373,29 +373,29 @@ impl TriageView {
 
     /// Requests a verdict about the shown finding and goes on.
     fn decide(&mut self, app: &mut App, status: FindingStatus, reason: &str, commands: &mut Vec<AppCommand>) {
-        let Some(line) = self.build_order(app, status) else { return };
+        let Some(finding) = self.find_target(app, status) else { return };
         let verdict = match status {
             FindingStatus::Dismissed => {
-                dismiss(app, vec![line], reason, commands);
+                dismiss(app, vec![finding], reason, commands);
                 TriageVerdict::Dismissed(reason.to_owned())
             }
             _ => {
-                request_verdict(app, vec![line], commands);
+                request_verdict(app, vec![finding], UserVerdict::without_reason(status), commands);
                 TriageVerdict::Addressed
             }
         };
         self.record(app, verdict, commands);
     }
 
-    /// Returns the order for the shown finding; `None`, with a notice, if it has the status already.
-    fn build_order(&self, app: &mut App, status: FindingStatus) -> Option<TriageOrderItem> {
+    /// Returns the shown finding; `None`, with a notice, if it has the status already.
+    fn find_target(&self, app: &mut App, status: FindingStatus) -> Option<FindingId> {
         let finding = self.shown_id()?;
-        let previous = app.finding_by_id(finding.as_str()).map_or(FindingStatus::Open, |row| app.current_status(&row));
-        if previous == status {
+        let present = app.finding_by_id(finding.as_str()).map_or(FindingStatus::Open, |row| app.current_status(&row));
+        if present == status {
             app.show_notice(NoticeLevel::Info, format!("already {status}"));
             return None;
         }
-        Some(TriageOrderItem { finding, previous, status, reason: String::new() })
+        Some(finding)
     }
 
     fn record(&mut self, app: &App, verdict: TriageVerdict, commands: &mut Vec<AppCommand>) {
@@ -405,11 +405,11 @@ impl TriageView {
     }
 
     fn prompt_reason(&mut self, app: &mut App, entry: ReasonEntry) {
-        let Some(line) = self.build_order(app, FindingStatus::Dismissed) else { return };
+        let Some(finding) = self.find_target(app, FindingStatus::Dismissed) else { return };
         let prompt = match entry {
-            ReasonEntry::ByDigit => build_reason_prompt(app, vec![line]),
+            ReasonEntry::ByDigit => build_reason_prompt(app, vec![finding]),
             ReasonEntry::Typed => {
-                PromptView::new(InputPromptKind::Reason { lines: vec![line], entry }, LineEdit::default())
+                PromptView::new(InputPromptKind::Reason { findings: vec![finding], entry }, LineEdit::default())
             }
         };
         app.views.open(prompt);
@@ -417,7 +417,7 @@ impl TriageView {
 
     fn repeat(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
         match app.decisions.last.clone() {
-            Some(LastVerdict { status, reason }) => self.decide(app, status, &reason, commands),
+            Some(UserVerdict { status, reason }) => self.decide(app, status, &reason, commands),
             None => app.show_notice(NoticeLevel::Info, "no verdict to repeat yet"),
         }
     }
@@ -497,8 +497,8 @@ impl TriageView {
     ) {
         let before = self.queue.position();
         match order {
-            TriageOrder::Set(lines) => {
-                let findings: Vec<&str> = lines.iter().map(|line| line.finding.as_str()).collect();
+            TriageOrder::Set { findings, .. } => {
+                let findings: Vec<&str> = findings.iter().map(FindingId::as_str).collect();
                 findings.iter().for_each(|finding| self.mark_stale(finding));
                 if result.is_ok() {
                     self.mark_similar_stale(app, &findings);
