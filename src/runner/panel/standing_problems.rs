@@ -4,8 +4,8 @@
 //! - One that is new with the panel stands for a problem if a person has decided about it, or has noted, asked, rated or
 //!   snoozed it: for the one that the lists showed then. Of several reports under one id they show that of the newest run.
 
-use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{EarlierReport, EndedMember, is_known_before};
 use crate::domain::{Actor, Finding, FindingId, RunEvent, RunId, Time};
@@ -37,6 +37,8 @@ pub(super) struct ShownIndex<'a> {
     /// Findings of the list that an earlier attempt has shown, oldest first.
     listed: OnceCell<HashMap<FindingId, Vec<(Time, Finding)>>>,
     reports: OnceCell<HashMap<&'a FindingId, Vec<MemberReport<'a>>>>,
+    /// Findings that no run reported later, by the run that reported them last.
+    last_reports: RefCell<HashMap<String, HashMap<FindingId, StandingProblem>>>,
 }
 
 /// Report of a member.
@@ -62,13 +64,26 @@ impl<'a> ShownReports<'a> {
         if let Some(EarlierReport { title, explanation, .. }) = self.earlier.get(id) {
             return Some(StandingProblem { title: title.clone(), explanation: explanation.clone(), is_new: false });
         }
-        let row = self.view.finding(self.view.finding_index(id.as_str())?);
-        if self.own.contains(row.last_run) {
+        let last_run = self.view.finding(self.view.finding_index(id.as_str())?).last_run;
+        if self.own.contains(last_run) {
             return None;
         }
         // No member reports it.
-        let Finding { title, explanation, .. } = self.services.store.finding_in(self.view, id).ok().flatten()?;
-        Some(StandingProblem { title, explanation, is_new: false })
+        let mut read = self.index.last_reports.borrow_mut();
+        read.entry(last_run.to_owned()).or_insert_with(|| self.read_last_reports(last_run)).get(id).cloned()
+    }
+
+    /// Reads the findings that a run reported last.
+    fn read_last_reports(&self, run: &str) -> HashMap<FindingId, StandingProblem> {
+        let Ok(run_id) = run.parse::<RunId>() else { return HashMap::new() };
+        let rows = (0..self.view.finding_count()).map(|index| self.view.finding(index));
+        let ids: BTreeSet<String> = rows.filter(|row| row.last_run == run).map(|row| row.id.to_owned()).collect();
+        let mut problems: HashMap<FindingId, StandingProblem> = HashMap::new();
+        for finding in self.services.store.findings_in_run(&run_id, &ids).unwrap_or_default() {
+            let Finding { finding_id, title, explanation, .. } = finding;
+            problems.entry(finding_id).or_insert(StandingProblem { title, explanation, is_new: false });
+        }
+        problems
     }
 
     /// Returns the time at which a person last did something about a finding. Only for one that `is_new`, other things than
