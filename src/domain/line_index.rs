@@ -33,3 +33,36 @@ impl LineIndex {
         row.filter(move |(_, end)| **end >= first).map(|(&(_, index), _)| index)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ranges_are_found_as_if_all_were_compared(
+            ranges in prop::collection::vec((1..60_u32, 0..15_u32), 0..40),
+            removed in 0..40_usize,
+            (start, more) in (1..60_u32, 0..15_u32),
+        ) {
+            let ranges: Vec<LineRange> =
+                ranges.into_iter().map(|(start, more)| LineRange::new(start, start + more)).collect();
+            let mut index = LineIndex::default();
+            for (at, range) in ranges.iter().enumerate() {
+                index.insert(*range, at);
+            }
+            if let Some(range) = ranges.get(removed) {
+                index.remove(*range, removed);
+            }
+            let lines = LineRange::new(start, start + more);
+            let mut expected: Vec<usize> =
+                (0..ranges.len()).filter(|at| *at != removed && ranges[*at].overlaps(lines)).collect();
+            expected.sort_by_key(|at| Reverse((ranges[*at].start, *at)));
+            prop_assert_eq!(index.overlapping(lines).collect::<Vec<_>>(), expected);
+        }
+    }
+}

@@ -105,8 +105,8 @@ impl<'a> ListedIds<'a> {
         if let Some(listed) = self.list.listed_as.get(&(run.clone(), id.clone())) {
             return listed.clone();
         }
-        let other = self.by_report.get(id).filter(|_| !self.listed.contains(id));
-        other.map_or(id, |listed| *listed).clone()
+        let other = self.by_report.get(id).copied().filter(|_| !self.listed.contains(id));
+        other.unwrap_or(id).clone()
     }
 }
 
