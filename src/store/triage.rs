@@ -4,9 +4,9 @@
 //! An undo or redo is an ordinary disposition with the group of the `set` that it reverts or repeats. A reader that
 //! ignores undo and redo still finds the right status, because the last line of a finding wins.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Store, StoreError, TeamMembership};
+use super::{DisputeSide, Store, StoreError, TeamMembership, TeamProgress};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
     Rating, SnoozeEnd, Time, TriageAction,
@@ -68,12 +68,28 @@ pub struct OtherMachines<'a> {
     pub machine: &'a MachineName,
     /// Machines and logs whose records do not count.
     pub forgotten: &'a [MachineName],
+    /// Findings about which people disagree, as the last exchange has found them.
+    pub disputes: &'a BTreeMap<FindingId, Vec<DisputeSide>>,
+}
+
+impl OtherMachines<'_> {
+    /// Returns true for a decision that competes with the one of another person that stands. The other person did not know of it.
+    fn is_overruled(&self, line: &Disposition) -> bool {
+        let machine = line.team.as_ref().map_or(self.machine, |origin| &origin.id.machine);
+        let is_side = |side: &DisputeSide| side.machine == *machine && side.status == line.status;
+        self.disputes.get(&line.finding_id).is_some_and(|sides| sides.iter().skip(1).any(is_side))
+    }
 }
 
 impl UndoAuthor<'_> {
     /// Returns the author of what an actor has decided on this machine.
     pub fn here(actor: Actor) -> Self {
         Self { actor, elsewhere: None }
+    }
+
+    /// Returns true for a decision that can be taken back although another one stands. A fix is undone with its files.
+    fn may_withdraw(&self, line: &Disposition) -> bool {
+        parse_fix_group(&line.group).is_none() && self.elsewhere.is_some_and(|other| other.is_overruled(line))
     }
 
     /// Returns true for a decision of the actor on this machine, or on another machine of the same person. A line that
@@ -272,8 +288,8 @@ impl Store {
         let Some(team) = self.active_membership()? else { return Ok(None) };
         let Some(email) = email.filter(|email| !email.is_empty()) else { return Ok(None) };
         // If the file is damaged, no machine is forgotten.
-        let forgotten = self.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
-        Ok(Some(AuthorTeam { email, team, forgotten }))
+        let TeamProgress { forgotten, disputes, .. } = self.team_progress().unwrap_or_default();
+        Ok(Some(AuthorTeam { email, team, forgotten, disputes }))
     }
 }
 
@@ -282,11 +298,13 @@ struct AuthorTeam<'a> {
     email: &'a str,
     team: TeamMembership,
     forgotten: Vec<MachineName>,
+    disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
 }
 
 impl AuthorTeam<'_> {
     fn other_machines(&self) -> OtherMachines<'_> {
-        OtherMachines { email: self.email, machine: &self.team.machine, forgotten: &self.forgotten }
+        let (machine, forgotten) = (&self.team.machine, self.forgotten.as_slice());
+        OtherMachines { email: self.email, machine, forgotten, disputes: &self.disputes }
     }
 }
 
@@ -317,7 +335,8 @@ pub fn undo_or_redo_fix(
 /// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
-/// group without remaining findings is skipped.
+/// group without remaining findings is skipped. A decision that the one of another person has beaten, who did not know of it, is taken
+/// back, so that the two no longer disagree.
 pub fn next_undo(log: TriageLog<'_>, author: UndoAuthor<'_>, at: Time) -> Option<UndoStep> {
     let stacks = UndoStacks::from_log(log, author);
     stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
@@ -440,8 +459,9 @@ impl<'a> UndoStacks<'a> {
                 TriageAction::Undo => (set.status, set.previous),
                 _ => (set.previous, set.status),
             };
-            let is_unchanged = self.present.get(&set.finding_id) == Some(&from);
-            is_unchanged.then_some((place, set, from, to))
+            let present = *self.present.get(&set.finding_id)?;
+            let is_withdrawn = || action == TriageAction::Undo && to.is_undecided() && self.author.may_withdraw(set);
+            (present == from || is_withdrawn()).then_some((place, set, present, to))
         });
         let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
         if changes.is_empty() {

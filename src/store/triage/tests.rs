@@ -174,7 +174,8 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
         Disposition { finding_id: line('b', "", Open, Dismissed, "").finding_id, run_id: Some(run), ..one() }
     };
-    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[] };
+    let disputes = BTreeMap::new();
+    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
     let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
     // z is undo and y is redo.
     for (title, mut log, keys, expected) in [
@@ -246,9 +247,79 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
     let all = TriageLog { decisions: &log, ..TriageLog::default() };
     assert_eq!(next_undo(all, UndoAuthor::here(Actor::User), time(9)), None, "outside of a team");
     let forgotten: [MachineName; 1] = ["ada-1".parse().expect("a name")];
-    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &forgotten };
+    let elsewhere =
+        OtherMachines { email: "ada@example.org", machine: &here, forgotten: &forgotten, disputes: &disputes };
     let without = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
     assert_eq!(next_undo(all, without, time(9)), None, "that machine is forgotten");
+}
+
+#[test]
+fn a_decision_that_another_person_has_beaten_is_taken_back() {
+    use FindingStatus::{Addressed, Dismissed, Open};
+    let here: MachineName = "ada-1".parse().expect("a name");
+    let bob = || TeamOrigin {
+        id: DecisionId { clock: TeamClock { ms: 2, count: 0 }, machine: "bob-1".parse().expect("a name") },
+        person: TeamPerson { name: "Bob".to_owned(), email: "bob@example.org".to_owned() },
+    };
+    let by_bob = |status| Disposition { team: Some(bob()), ..line('a', "t_9", Dismissed, status, "by Bob") };
+    let side = |machine: &str, status| DisputeSide {
+        person: machine.to_owned(),
+        machine: machine.parse().expect("a name"),
+        status,
+        reason: String::new(),
+        at: Time::UNIX_EPOCH,
+    };
+    let early = || line('b', "t_1", Open, Addressed, "");
+    let own = || line('a', "t_2", Open, Dismissed, "intended");
+    let of_fix = || line('a', &format!("fx_{:026}/t_2", 1), Open, Addressed, "");
+    let beaten = || vec![side("bob-1", Addressed), side("ada-1", Dismissed)];
+    for (title, log, sides, expected) in [
+        ("beaten", vec![early(), own(), by_bob(Addressed)], beaten(), ("a", Addressed, Open)),
+        (
+            "replaced, or seen otherwise by a review",
+            vec![early(), own(), by_bob(Addressed)],
+            vec![],
+            ("b", Addressed, Open),
+        ),
+        (
+            "another dispute",
+            vec![early(), own(), by_bob(Addressed)],
+            vec![side("bob-1", Addressed), side("cleo-1", Dismissed)],
+            ("b", Addressed, Open),
+        ),
+        (
+            "the one that stands",
+            vec![early(), own(), by_bob(Dismissed)],
+            vec![side("ada-1", Dismissed), side("bob-1", Addressed)],
+            ("a", Dismissed, Open),
+        ),
+        (
+            "a fix",
+            vec![early(), of_fix(), by_bob(Dismissed)],
+            vec![side("bob-1", Dismissed), side("ada-1", Addressed)],
+            ("b", Addressed, Open),
+        ),
+        (
+            "one after an own one, which would stand against Bob's",
+            vec![
+                early(),
+                line('a', "t_0", Open, Addressed, ""),
+                line('a', "t_2", Addressed, Dismissed, ""),
+                by_bob(Open),
+            ],
+            vec![side("bob-1", Open), side("ada-1", Dismissed)],
+            ("b", Addressed, Open),
+        ),
+    ] {
+        let disputes = BTreeMap::from([(own().finding_id, sides)]);
+        let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
+        let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
+        let step = next_undo(TriageLog { decisions: &log, ..TriageLog::default() }, author, Time::UNIX_EPOCH);
+        let lines = step.map(decisions).unwrap_or_default();
+        let [undone] = lines.as_slice() else { panic!("{title}: {lines:?}") };
+        let letter = &undone.finding_id.as_str()[2..3];
+        assert_eq!((letter, undone.previous, undone.status), expected, "{title}");
+    }
 }
 
 #[test]
