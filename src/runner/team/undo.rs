@@ -23,7 +23,7 @@ pub fn undo_triage(
     actor: Actor,
 ) -> Result<UndoOutcome, StoreError> {
     let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
-    store.undo(actor, Some(&person.email), at, |log, new| find_standing(store, &person, (log, new), at))
+    store.undo(actor, Some(person.email.as_str()), at, |log, new| find_standing(store, &person, (log, new), at))
 }
 
 /// Redoes the actor's own last undone triage, see [`undo_triage`].
@@ -37,7 +37,7 @@ pub fn redo_triage(
     actor: Actor,
 ) -> Result<UndoOutcome, StoreError> {
     let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
-    store.redo(actor, Some(&person.email), at, |log, new| find_standing(store, &person, (log, new), at))
+    store.redo(actor, Some(person.email.as_str()), at, |log, new| find_standing(store, &person, (log, new), at))
 }
 
 /// Returns the lines by which decisions of the team stand after `new` lines, which will be appended to the log before them. Looks at

@@ -388,6 +388,7 @@ fn pause_until_end(seconds: f64) -> Duration {
 mod tests {
     use super::*;
     use crate::domain::{PanelMember, RequestDecision, RunStatus};
+    use crate::runner::fixture::RunnerFixture;
 
     #[test]
     fn an_odd_end_of_a_claim_is_a_pause_like_any_other() {
@@ -404,7 +405,6 @@ mod tests {
             assert_eq!(pause_until_end(seconds), expected, "{seconds}");
         }
     }
-    use crate::runner::fixture::RunnerFixture;
 
     #[test]
     fn a_run_and_its_answer_are_marked_together_or_not_at_all() {

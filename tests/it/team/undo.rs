@@ -123,7 +123,7 @@ fn an_undo_says_at_once_which_claim_stands_everywhere_after_the_next_exchange() 
     // Neither knows of the other.
     run(ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     let mut claim = bob.command(env!("CARGO_BIN_EXE_revdeck"));
-    let claimed = claim.args(["triage", &found[0], "addressed"]).env("REVDECK_ACTOR", "assistant").output();
+    let claimed = claim.args(["triage", found[0].as_str(), "addressed"]).env("REVDECK_ACTOR", "assistant").output();
     assert_eq!(claimed.expect("revdeck starts").status.code(), Some(DONE));
     exchange();
     let statuses = || -> Vec<String> { people.iter().map(|machine| status(machine, &found[0])).collect() };
