@@ -488,8 +488,9 @@ impl<'a> UndoStacks<'a> {
 
 /// Returns what became of the finding of an undone line: the decision of the team, or the evidence of a review, that stands.
 fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
-    match standing.iter().rev().find(|other| other.finding_id == line.finding_id && other.merged_into.is_none()) {
-        Some(other) => Disposition {
+    match standing.iter().rev().find(|other| other.finding_id == line.finding_id) {
+        // The finding of a panel's list speaks for a report that gave way.
+        Some(other) if other.merged_into.is_none() => Disposition {
             status: other.status,
             actor: other.actor,
             reason: other.reason.clone(),
@@ -497,7 +498,7 @@ fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
             ci: other.ci,
             ..line
         },
-        None => line,
+        Some(_) | None => line,
     }
 }
 
