@@ -13,6 +13,7 @@ use super::{fix, output};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Disposition, FindingId, FindingStatus};
+use crate::runner::{redo_triage, undo_triage};
 use crate::store::LastLines;
 use crate::store::triage::UndoOutcome;
 
@@ -50,10 +51,10 @@ impl UndoArgs {
 pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitCode, CliError> {
     let actor = invocation.actor()?;
     let (services, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    let (at, email) = (services.ambient.now(), services.repo.user_email());
+    let place = (Some(&services.repo), &services.store);
     let step = match direction {
-        UndoDirection::Undo => services.store.undo(actor.actor, email.as_deref(), at)?,
-        UndoDirection::Redo => services.store.redo(actor.actor, email.as_deref(), at)?,
+        UndoDirection::Undo => undo_triage(place, &services.ambient, actor.actor)?,
+        UndoDirection::Redo => redo_triage(place, &services.ambient, actor.actor)?,
     };
     let said = match (step, direction) {
         // What the user decided, only the user takes back.
@@ -98,11 +99,11 @@ fn format_decisions(log: &[Disposition], lines: &[Disposition]) -> String {
     said
 }
 
-/// Formats what became of a finding: `f_…  dismissed -> open`, or `f_…  stays dismissed, as Bob decided` where the decision of
-/// another person stands.
+/// Formats what became of a finding: `f_…  dismissed -> open`, or `f_…  stays dismissed, as Bob decided` where a decision of the
+/// team stands.
 fn format_disposition(line: &Disposition) -> String {
     let reason = if line.reason.is_empty() { String::new() } else { format!("  ({})", sanitize_line(&line.reason)) };
-    let by = line.team.as_ref().map(|origin| format!(", as {} decided", sanitize_line(origin.person.label())));
+    let by = line.describe_team_decision().map(|decided| format!(", as {decided}"));
     let change = match (line.previous == line.status, &by) {
         (true, Some(_)) => format!("stays {}", line.status),
         _ => format!("{} -> {}", line.previous, line.status),

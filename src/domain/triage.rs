@@ -149,6 +149,16 @@ impl Disposition {
         Some(format!("{} on {}", sanitize_line(&who), id.machine))
     }
 
+    /// Returns who made a decision that the team sent, as the end of a sentence: `Bob decided`, `the assistant of Bob claimed`.
+    /// `None` for a decision of this machine.
+    pub fn describe_team_decision(&self) -> Option<String> {
+        let label = sanitize_line(self.team.as_ref()?.person.label()).into_owned();
+        Some(match self.actor {
+            Actor::Assistant => format!("the assistant of {label} claimed"),
+            Actor::User | Actor::Engine => format!("{label} decided"),
+        })
+    }
+
     /// Returns true for a decision of a person or an assistant, on whatever machine; false for evidence of a review.
     pub fn is_decision(&self) -> bool {
         self.team.is_some() || self.actor != Actor::Engine
@@ -245,10 +255,10 @@ mod tests {
         let origin = serde_json::json!({
             "clock": [1, 0], "machine": "ci-3f9a2c1d", "person": {"name": "Ada"},
         });
-        for (actor, ci, word, elsewhere) in [
-            ("user", false, "user", "Ada on ci-3f9a2c1d"),
-            ("user", true, "ci", "CI for Ada on ci-3f9a2c1d"),
-            ("assistant", false, "assistant", "the assistant of Ada on ci-3f9a2c1d"),
+        for (actor, ci, word, elsewhere, decided) in [
+            ("user", false, "user", "Ada on ci-3f9a2c1d", "Ada decided"),
+            ("user", true, "ci", "CI for Ada on ci-3f9a2c1d", "Ada decided"),
+            ("assistant", false, "assistant", "the assistant of Ada on ci-3f9a2c1d", "the assistant of Ada claimed"),
         ] {
             let mut line = serde_json::json!({
                 "finding_id": "f_0000000000000001", "status": "addressed", "previous": "open", "actor": actor,
@@ -259,6 +269,7 @@ mod tests {
             }
             let read: Disposition = serde_json::from_value(line.clone()).expect("a disposition");
             assert_eq!((read.acting_word(), read.describe_team_author().as_deref()), (word, Some(elsewhere)));
+            assert_eq!(read.describe_team_decision().as_deref(), Some(decided));
             assert_eq!(serde_json::to_value(&read).expect("a line"), line);
         }
     }

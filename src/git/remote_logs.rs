@@ -12,6 +12,7 @@ use std::process::{Command, Output};
 
 use git2::{ErrorCode, ObjectType, Oid, Signature};
 
+use super::trees::MODE_SYMLINK;
 use super::{GitError, Repo, git_command};
 use crate::domain::text::sanitize_line;
 
@@ -167,7 +168,8 @@ impl Repo {
         let mut segments = Vec::new();
         for entry in tree.iter() {
             let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
-            let is_file = entry.kind() == Some(ObjectType::Blob);
+            let is_link = u32::try_from(entry.filemode()) == Ok(MODE_SYMLINK);
+            let is_file = entry.kind() == Some(ObjectType::Blob) && !is_link;
             if is_file && !name.ends_with(SEGMENT_ENDING) {
                 continue;
             }

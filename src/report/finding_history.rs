@@ -307,9 +307,10 @@ pub fn describe_answer(line: &FindingQuestion) -> String {
     sanitize_lines(&Mask::On.mask_words(&format!("{claim}: {said}")), 4)
 }
 
-/// Returns the word for what decided in a sentence.
-fn name_author(line: &Disposition) -> &'static str {
-    if line.ci { "a job of CI" } else { name_actor(line.actor) }
+/// Returns the words for the author of a decision in a sentence: who it was elsewhere, if the team sent it.
+fn name_author(line: &Disposition) -> String {
+    let here = || if line.ci { "a job of CI" } else { name_actor(line.actor) };
+    line.describe_team_author().unwrap_or_else(|| here().to_owned())
 }
 
 /// Returns the word for an actor in a sentence.
@@ -325,6 +326,26 @@ fn name_actor(actor: Actor) -> &'static str {
 mod tests {
     use super::*;
     use crate::domain::{FindingStatus, Rating, TriageAction};
+
+    #[test]
+    fn the_author_of_a_claim_is_named() {
+        let bob = serde_json::json!({ "clock": [1, 0], "machine": "bob-1", "person": { "name": "Bob" } });
+        for (actor, ci, team, expected) in [
+            ("user", false, None, "the user"),
+            ("user", true, None, "a job of CI"),
+            ("assistant", false, None, "an assistant"),
+            ("user", false, Some(&bob), "Bob on bob-1"),
+            ("user", true, Some(&bob), "CI for Bob on bob-1"),
+            ("assistant", false, Some(&bob), "the assistant of Bob on bob-1"),
+        ] {
+            let line: Disposition = serde_json::from_value(serde_json::json!({
+                "finding_id": "f_0000000000000001", "status": "addressed", "previous": "open", "actor": actor, "ci": ci,
+                "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g", "team": team,
+            }))
+            .expect("a disposition");
+            assert_eq!(name_author(&line), expected, "{actor}");
+        }
+    }
 
     #[test]
     fn what_happened_is_told_in_the_order_of_time() {

@@ -161,9 +161,9 @@ mod tests {
         assert_eq!((ratings.len(), rating_after(&ratings, &listed)), (2, rating));
         assert_eq!(store.notes(&listed).expect("readable"), [FindingNote { finding_id: listed.clone(), ..note }]);
         assert_eq!(store.notes(&other).expect("readable"), []);
-        let undone = store.undo(Actor::User, None, time(30)).expect("undone");
+        let undone = store.undo(Actor::User, None, time(30), |_, _| Ok(Vec::new())).expect("undone");
         assert!(matches!(&undone, UndoOutcome::Rated(lines) if lines.len() == 2), "{undone:?}");
-        let undone = store.undo(Actor::User, None, time(31)).expect("undone");
+        let undone = store.undo(Actor::User, None, time(31), |_, _| Ok(Vec::new())).expect("undone");
         assert!(matches!(&undone, UndoOutcome::Snoozed(lines) if lines.len() == 2), "{undone:?}");
     }
 

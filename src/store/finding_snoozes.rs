@@ -65,7 +65,7 @@ pub fn snooze_after(log: &[FindingSnooze], id: &FindingId) -> Option<SnoozeEnd> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, Time, TriageAction};
+    use crate::domain::{Actor, Disposition, Time, TriageAction};
     use crate::store::{RepoInfo, triage::UndoOutcome};
 
     fn snooze(n: u8, until: Option<i64>, group: &str, at: i64) -> FindingSnooze {
@@ -79,6 +79,11 @@ mod tests {
             action: TriageAction::Set,
             group: group.to_owned(),
         }
+    }
+
+    /// Outside of a team, no decision of others stands.
+    fn alone(_: &[Disposition], _: &[Disposition]) -> Result<Vec<Disposition>, StoreError> {
+        Ok(Vec::new())
     }
 
     fn store(folder: &std::path::Path) -> Store {
@@ -98,12 +103,18 @@ mod tests {
         }
         assert_eq!(store.snoozes().expect("both"), [two.clone(), longer.clone()]);
         let now = Time::from_second(3).expect("a time");
-        let Ok(UndoOutcome::Snoozed(lines)) = store.undo(Actor::User, None, now) else { panic!("a snooze is undone") };
+        let Ok(UndoOutcome::Snoozed(lines)) = store.undo(Actor::User, None, now, alone) else {
+            panic!("a snooze is undone")
+        };
         assert_eq!(lines.iter().map(|line| &line.until).collect::<Vec<_>>(), [&one.until]);
-        assert!(matches!(store.undo(Actor::User, None, now), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
+        assert!(
+            matches!(store.undo(Actor::User, None, now, alone), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2)
+        );
         assert_eq!(store.snoozes().expect("none"), []);
-        assert_eq!(store.undo(Actor::User, None, now).expect("nothing is left"), UndoOutcome::Nothing);
-        assert!(matches!(store.redo(Actor::User, None, now), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
+        assert_eq!(store.undo(Actor::User, None, now, alone).expect("nothing is left"), UndoOutcome::Nothing);
+        assert!(
+            matches!(store.redo(Actor::User, None, now, alone), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2)
+        );
         assert_eq!(store.snoozes().expect("both").len(), 2);
         assert!(store.verify().expect("verified").is_clean());
     }

@@ -4,12 +4,12 @@
 //! An undo or redo is an ordinary disposition with the group of the `set` that it reverts or repeats. A reader that
 //! ignores undo and redo still finds the right status, because the last line of a finding wins.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Store, StoreError, TeamMembership};
+use super::{DisputeSide, Store, StoreError, TeamMembership, TeamProgress};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
-    Rating, SnoozeEnd, TeamOrigin, Time, TriageAction,
+    Rating, SnoozeEnd, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -17,8 +17,8 @@ use crate::domain::{
 pub enum UndoOutcome {
     /// There was nothing to undo or redo.
     Nothing,
-    /// The recorded dispositions. Where another person's decision stands although the own one was taken back, the line has the
-    /// status and the reason of that decision, and its origin as `team`.
+    /// The recorded dispositions. Where a decision of the team stands although the own one was taken back, the line has the author,
+    /// the status and the reason of that decision, and its origin as `team`.
     Decided(Vec<Disposition>),
     /// The recorded snooze lines.
     Snoozed(Vec<FindingSnooze>),
@@ -68,14 +68,16 @@ pub struct OtherMachines<'a> {
     pub machine: &'a MachineName,
     /// Machines and logs whose records do not count.
     pub forgotten: &'a [MachineName],
+    /// Findings about which people disagree, as the last exchange has found them.
+    pub disputes: &'a BTreeMap<FindingId, Vec<DisputeSide>>,
 }
 
 impl OtherMachines<'_> {
-    /// Returns true for a decision of another person, on a machine that counts.
-    fn is_of_other_person(&self, origin: &TeamOrigin) -> bool {
-        origin.id.machine != *self.machine
-            && !origin.id.machine.is_forgotten(self.forgotten)
-            && !origin.person.email.eq_ignore_ascii_case(self.email)
+    /// Returns true for a decision that competes with the one of another person that stands. The other person did not know of it.
+    fn is_overruled(&self, line: &Disposition) -> bool {
+        let machine = line.team.as_ref().map_or(self.machine, |origin| &origin.id.machine);
+        let is_side = |side: &DisputeSide| side.machine == *machine && side.status == line.status;
+        self.disputes.get(&line.finding_id).is_some_and(|sides| sides.iter().skip(1).any(is_side))
     }
 }
 
@@ -83,6 +85,11 @@ impl UndoAuthor<'_> {
     /// Returns the author of what an actor has decided on this machine.
     pub fn here(actor: Actor) -> Self {
         Self { actor, elsewhere: None }
+    }
+
+    /// Returns true for a decision that can be taken back although another one stands. A fix is undone with its files.
+    fn may_withdraw(&self, line: &Disposition) -> bool {
+        parse_fix_group(&line.group).is_none() && self.elsewhere.is_some_and(|other| other.is_overruled(line))
     }
 
     /// Returns true for a decision of the actor on this machine, or on another machine of the same person. A line that
@@ -195,21 +202,36 @@ impl Store {
     }
 
     /// Undoes the actor's own last triage, in a team also that of another machine of the person with this address that is
-    /// not forgotten. For the decisions of an applied fix, the caller must revert the patch.
+    /// not forgotten. For the decisions of an applied fix, the caller must revert the patch. Appends the lines of `find_standing`
+    /// after the undone ones; it gets the log so far and the new lines.
     ///
     /// # Errors
-    /// Returns an error when the store cannot be locked, read or written.
-    pub fn undo(&self, actor: Actor, email: Option<&str>, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Applied, actor, email, |log, author| next_undo(log, author, at))
+    /// Returns an error when the store cannot be locked, read or written, or the error of `find_standing`.
+    pub fn undo(
+        &self,
+        actor: Actor,
+        email: Option<&str>,
+        at: Time,
+        find_standing: impl FnOnce(&[Disposition], &[Disposition]) -> Result<Vec<Disposition>, StoreError>,
+    ) -> Result<UndoOutcome, StoreError> {
+        let next = |log: TriageLog<'_>, author: UndoAuthor<'_>| next_undo(log, author, at);
+        self.undo_or_redo(FixStatus::Applied, actor, email, next, find_standing)
     }
 
     /// Redoes the actor's own last undone triage, see [`Store::undo`]. For the decisions of a reverted fix, the caller must
     /// apply the patch again.
     ///
     /// # Errors
-    /// Returns an error when the store cannot be locked, read or written.
-    pub fn redo(&self, actor: Actor, email: Option<&str>, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Undone, actor, email, |log, author| next_redo(log, author, at))
+    /// Returns an error when the store cannot be locked, read or written, or the error of `find_standing`.
+    pub fn redo(
+        &self,
+        actor: Actor,
+        email: Option<&str>,
+        at: Time,
+        find_standing: impl FnOnce(&[Disposition], &[Disposition]) -> Result<Vec<Disposition>, StoreError>,
+    ) -> Result<UndoOutcome, StoreError> {
+        let next = |log: TriageLog<'_>, author: UndoAuthor<'_>| next_redo(log, author, at);
+        self.undo_or_redo(FixStatus::Undone, actor, email, next, find_standing)
     }
 
     /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
@@ -219,6 +241,7 @@ impl Store {
         actor: Actor,
         email: Option<&str>,
         next: impl FnOnce(TriageLog<'_>, UndoAuthor<'_>) -> Option<UndoStep>,
+        find_standing: impl FnOnce(&[Disposition], &[Disposition]) -> Result<Vec<Disposition>, StoreError>,
     ) -> Result<UndoOutcome, StoreError> {
         if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {
             // Nothing was ever decided, so the store need not be created.
@@ -250,40 +273,13 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
-            let UndoConsequences { merged, standing } = self.find_consequences(&decisions, &lines, author)?;
-            self.append_dispositions(&[lines.as_slice(), &merged, &standing].concat())?;
+            let mut new = lines.clone();
+            new.extend(self.merge_undone_reports(&decisions, &lines)?);
+            let standing = find_standing(&decisions, &new)?;
+            new.extend_from_slice(&standing);
+            self.append_dispositions(&new)?;
             Ok(UndoOutcome::Decided(lines.into_iter().map(|line| say_standing(line, &standing)).collect()))
         })
-    }
-
-    /// Returns the lines that follow from undone or redone ones, to be appended after them: reports give way to the finding of a
-    /// panel's list, and the decisions of other people stand again. `email` is the address of the person, as git knows it.
-    ///
-    /// # Errors
-    /// Returns an error when the output of a panel or the files of the team cannot be read.
-    pub fn follow_undo(
-        &self,
-        log: &[Disposition],
-        undone: &[Disposition],
-        actor: Actor,
-        email: Option<&str>,
-    ) -> Result<Vec<Disposition>, StoreError> {
-        let team = self.load_author_team(email)?;
-        let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
-        let UndoConsequences { merged, standing } = self.find_consequences(log, undone, author)?;
-        Ok([merged, standing].concat())
-    }
-
-    fn find_consequences(
-        &self,
-        log: &[Disposition],
-        undone: &[Disposition],
-        author: UndoAuthor<'_>,
-    ) -> Result<UndoConsequences, StoreError> {
-        let merged = self.merge_undone_reports(log, undone)?;
-        let mut standing = find_standing(log, undone, author);
-        standing.retain(|line| merged.iter().all(|report| report.finding_id != line.finding_id));
-        Ok(UndoConsequences { merged, standing })
     }
 
     /// Loads the team of a person with this address; `None` outside of a team. Whoever has left the team takes back nothing
@@ -292,17 +288,9 @@ impl Store {
         let Some(team) = self.active_membership()? else { return Ok(None) };
         let Some(email) = email.filter(|email| !email.is_empty()) else { return Ok(None) };
         // If the file is damaged, no machine is forgotten.
-        let forgotten = self.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
-        Ok(Some(AuthorTeam { email, team, forgotten }))
+        let TeamProgress { forgotten, disputes, .. } = self.team_progress().unwrap_or_default();
+        Ok(Some(AuthorTeam { email, team, forgotten, disputes }))
     }
-}
-
-/// Lines that follow from undone ones.
-struct UndoConsequences {
-    /// Reports that give way to the finding of a panel's list.
-    merged: Vec<Disposition>,
-    /// Decisions of other people that stand again.
-    standing: Vec<Disposition>,
 }
 
 /// Team of a person who undoes, as this machine knows it.
@@ -310,11 +298,13 @@ struct AuthorTeam<'a> {
     email: &'a str,
     team: TeamMembership,
     forgotten: Vec<MachineName>,
+    disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
 }
 
 impl AuthorTeam<'_> {
     fn other_machines(&self) -> OtherMachines<'_> {
-        OtherMachines { email: self.email, machine: &self.team.machine, forgotten: &self.forgotten }
+        let (machine, forgotten) = (&self.team.machine, self.forgotten.as_slice());
+        OtherMachines { email: self.email, machine, forgotten, disputes: &self.disputes }
     }
 }
 
@@ -345,7 +335,8 @@ pub fn undo_or_redo_fix(
 /// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
-/// group without remaining findings is skipped.
+/// group without remaining findings is skipped. A decision that the one of another person has beaten, who did not know of it, is taken
+/// back, so that the two no longer disagree.
 pub fn next_undo(log: TriageLog<'_>, author: UndoAuthor<'_>, at: Time) -> Option<UndoStep> {
     let stacks = UndoStacks::from_log(log, author);
     stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
@@ -468,8 +459,9 @@ impl<'a> UndoStacks<'a> {
                 TriageAction::Undo => (set.status, set.previous),
                 _ => (set.previous, set.status),
             };
-            let is_unchanged = self.present.get(&set.finding_id) == Some(&from);
-            is_unchanged.then_some((place, set, from, to))
+            let present = *self.present.get(&set.finding_id)?;
+            let is_withdrawn = || action == TriageAction::Undo && to.is_undecided() && self.author.may_withdraw(set);
+            (present == from || is_withdrawn()).then_some((place, set, present, to))
         });
         let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
         if changes.is_empty() {
@@ -494,49 +486,19 @@ impl<'a> UndoStacks<'a> {
     }
 }
 
-/// Returns the decisions of other people that stand again once the author has taken the own ones back, as the next exchange would
-/// append them: those that came after the last own decision, which has replaced the earlier ones. Of them the latest stands. Nobody
-/// speaks for others by an undo. The log does not say which decisions others have replaced; only the exchange knows.
-fn find_standing(log: &[Disposition], undone: &[Disposition], author: UndoAuthor<'_>) -> Vec<Disposition> {
-    let Some(other) = author.elsewhere else { return Vec::new() };
-    let withdrawn: Vec<&Disposition> = undone.iter().filter(|line| line.is_withdrawal()).collect();
-    let mut lines_about: HashMap<&FindingId, Vec<&Disposition>> =
-        withdrawn.iter().map(|line| (&line.finding_id, Vec::new())).collect();
-    for line in log {
-        if let Some(lines) = lines_about.get_mut(&line.finding_id) {
-            lines.push(line);
-        }
-    }
-    let find_latest = |line: &Disposition| {
-        let lines = lines_about.get(&line.finding_id)?;
-        let is_undone = |known: &&Disposition| known.action == TriageAction::Set && known.group == line.group;
-        let is_own =
-            |known: &&Disposition| known.team.is_none() && known.actor == Actor::User && !known.is_withdrawal();
-        let from = lines.iter().position(is_undone).max(lines.iter().rposition(is_own))?;
-        let mut last_words: Vec<(&TeamOrigin, &Disposition)> = Vec::new();
-        for later in lines.iter().copied().skip(from).filter(|later| later.actor == Actor::User) {
-            let Some(origin) = later.team.as_ref().filter(|origin| other.is_of_other_person(origin)) else { continue };
-            let is_same = |known: &TeamOrigin| known.person.is_same(&origin.person);
-            if last_words.iter().any(|(known, _)| is_same(known) && known.id > origin.id) {
-                continue;
-            }
-            last_words.retain(|(known, _)| !is_same(known));
-            last_words.push((origin, later));
-        }
-        let speaking = last_words.into_iter().filter(|(_, last)| !last.is_withdrawal());
-        let (_, last) = speaking.max_by(|(one, _), (two, _)| one.id.cmp(&two.id))?;
-        (!last.status.is_undecided()).then(|| Disposition { previous: line.status, ..last.clone() })
-    };
-    withdrawn.into_iter().filter_map(find_latest).collect()
-}
-
-/// Returns what became of the finding of an undone line: the decision of another person, if one stands.
+/// Returns what became of the finding of an undone line: the decision of the team, or the evidence of a review, that stands.
 fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
-    match standing.iter().find(|other| other.finding_id == line.finding_id) {
-        Some(other) => {
-            Disposition { status: other.status, reason: other.reason.clone(), team: other.team.clone(), ..line }
-        }
-        None => line,
+    match standing.iter().rev().find(|other| other.finding_id == line.finding_id) {
+        // The finding of a panel's list speaks for a report that gave way.
+        Some(other) if other.merged_into.is_none() => Disposition {
+            status: other.status,
+            actor: other.actor,
+            reason: other.reason.clone(),
+            team: other.team.clone(),
+            ci: other.ci,
+            ..line
+        },
+        Some(_) | None => line,
     }
 }
 

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use super::{FixError, apply_patch};
 use crate::domain::patch::{FilePatch, FilePatchKind, parse_patch};
 use crate::domain::{
-    Actor, AppliedFile, Disposition, FindingId, FindingStatus, Fix, FixId, FixStatus, TriageAction, content_hash,
+    Actor, AppliedFile, Disposition, FindingId, FindingStatus, Fix, FixId, FixStatus, TeamPerson, TriageAction,
+    content_hash,
 };
 use crate::git::{FilePermissions, Hunk, Worktree, WorktreeFile};
 use crate::policy;
+use crate::runner::team::{find_standing, read_person};
 use crate::runner::{DecidedFinding, Fixer, RunnerError, find_decided};
 use crate::store::triage::{fix_group, undo_or_redo_fix};
 use crate::store::{ListedReports, RunLock, StoreError};
@@ -354,20 +356,20 @@ impl Fixer<'_> {
             (self.services.ambient.now(), self.services.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
         let (action, word, group) = match status {
             FindingStatus::Addressed => (TriageAction::Redo, "applied", fix_group(&fix.fix_id, &step)),
-            _ => (TriageAction::Undo, "undone", step),
+            _ => (TriageAction::Undo, "undone", step.clone()),
         };
-        self.services.store.decide(|log| {
+        let (store, person) = (&self.services.store, read_person(&self.services.repo));
+        store.decide(|log| {
             let mut again = undo_or_redo_fix(log, &fix.fix_id, actor, action, at);
             if !again.is_empty() {
-                let email = self.services.repo.user_email();
-                let following = self.services.store.follow_undo(log, &again, actor, email.as_deref())?;
-                again.extend(following);
+                again.extend(store.merge_undone_reports(log, &again)?);
+                again.extend(find_standing(store, &person, (log, &again), at)?);
                 return Ok(again);
             }
             // A panel may have listed a finding under another id since the fix was made. The undo of a fix is about that finding, too:
             // nobody takes the report out of it.
             let about = (FindingStatus::Addressed, at);
-            let mut reports = ListedReports::new(&self.services.store, log);
+            let mut reports = ListedReports::new(store, log);
             let mut decided: Vec<FindingId> = Vec::new();
             let mut merges: Vec<(FindingId, Disposition)> = Vec::new();
             for id in fix.fixed_findings() {
@@ -388,6 +390,13 @@ impl Fixer<'_> {
                     _ => previous == FindingStatus::Addressed,
                 };
                 let allowed = wanted && policy::may_set(actor, previous, status).is_ok();
+                // Where another person has decided, whoever undoes the fix takes back what was decided here, and nothing else.
+                let (action, group) = match status {
+                    FindingStatus::Open if is_decided_by_other(log, id, &person) => {
+                        (TriageAction::Undo, fix_group(&fix.fix_id, &step))
+                    }
+                    _ => (TriageAction::Set, group.clone()),
+                };
                 allowed.then(|| Disposition {
                     finding_id: id.clone(),
                     status,
@@ -395,8 +404,8 @@ impl Fixer<'_> {
                     actor,
                     reason: format!("fix {} {word}", fix.fix_id),
                     at,
-                    action: TriageAction::Set,
-                    group: group.clone(),
+                    action,
+                    group,
                     run_id: None,
                     merged_into: None,
                     team: None,
@@ -407,10 +416,19 @@ impl Fixer<'_> {
             // A report stays as it is where nothing is decided.
             let is_changed = |id: &FindingId| lines.iter().any(|line| line.finding_id == *id);
             merges.retain(|(into, _)| is_changed(into));
-            Ok::<_, StoreError>(merges.into_iter().map(|(_, merge)| merge).chain(lines).collect())
+            let mut lines: Vec<Disposition> = merges.into_iter().map(|(_, merge)| merge).chain(lines).collect();
+            lines.extend(find_standing(store, &person, (log, &lines), at)?);
+            Ok::<_, StoreError>(lines)
         })?;
         Ok(())
     }
+}
+
+/// Returns true if the decision that stands about a finding is that of another person of the team.
+fn is_decided_by_other(log: &[Disposition], finding: &FindingId, person: &TeamPerson) -> bool {
+    let decision = log.iter().rev().find(|line| line.finding_id == *finding && line.is_decision());
+    let decided = decision.filter(|line| line.actor == Actor::User).and_then(|line| line.team.as_ref());
+    decided.is_some_and(|origin| !origin.person.is_same(person))
 }
 
 /// The action that reverts a touched file.
@@ -486,33 +504,50 @@ mod tests {
 
     #[test]
     fn a_decision_of_another_person_stands_when_the_fix_is_undone() {
-        let fixture = RunnerFixture::new();
-        let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
-        let config = ["config", "user.email", "ada@example.org"];
-        let root = fixture.folder.path().join("repo");
-        let git = std::process::Command::new("git").args(config).current_dir(root).status().expect("git runs");
-        assert!(git.success());
-        let team = serde_json::json!({
-            "machine": "ada-1", "log": "ada-1", "place": "origin", "joined_at": "2026-03-04T05:06:07Z",
-        });
-        store.write_team_membership(&serde_json::from_value(team).expect("a membership")).expect("written");
-        let [one, other] = ["one", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
-        let fix = applied_fix(&[&one, &other], &format!("ar_{:026}", 1).parse().expect("an id"));
-        fixer.record_decisions(&fix, FindingStatus::Addressed, Actor::User).expect("stored");
-        // Bob has addressed one of them, too, without knowing of it.
-        let received = |log: &[Disposition]| {
+        // A person may also undo what an assistant has applied.
+        for applied_by in [Actor::User, Actor::Assistant] {
+            let fixture = RunnerFixture::new();
+            let (store, fixer) = (&fixture.services.store, fixture.services.fixer());
+            for setting in [["user.name", "Ada"], ["user.email", "ada@example.org"]] {
+                let root = fixture.folder.path().join("repo");
+                let git = std::process::Command::new("git").arg("config").args(setting).current_dir(root).status();
+                assert!(git.expect("git runs").success());
+            }
             let team = serde_json::json!({
-                "clock": [4_102_444_800_000_i64, 0], "machine": "bob-1",
-                "person": {"name": "Bob", "email": "bob@example.org"},
+                "machine": "ada-1", "log": "ada-1", "place": "origin", "joined_at": "2026-03-04T05:06:07Z",
             });
-            let team = Some(serde_json::from_value(team).expect("an origin"));
-            let group = "team_bob-1_t_9".to_owned();
-            Ok::<_, StoreError>(vec![Disposition { team, group, previous: FindingStatus::Addressed, ..log[0].clone() }])
-        };
-        store.decide(received).expect("stored");
-        fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
-        let statuses = [&one, &other].map(|id| store.status(id).expect("readable"));
-        assert_eq!(statuses, [FindingStatus::Addressed, FindingStatus::Open]);
+            store.write_team_membership(&serde_json::from_value(team).expect("a membership")).expect("written");
+            let [one, other] = ["one", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
+            let fix = applied_fix(&[&one, &other], &format!("ar_{:026}", 1).parse().expect("an id"));
+            fixer.record_decisions(&fix, FindingStatus::Addressed, applied_by).expect("stored");
+            // Bob has addressed one of them, too, without knowing of it.
+            let at = fixture.services.ambient.now();
+            let mut record = serde_json::json!({
+                "type": "decision", "clock": [at.as_millisecond(), 0], "machine": "bob-1",
+                "person": {"name": "Bob", "email": "bob@example.org"}, "actor": "user", "finding_id": one,
+                "status": "addressed", "at": at, "action": "set",
+            });
+            let bob = "bob-1".parse().expect("a name");
+            store.append_received_team_lines(&bob, format!("{record}\n").as_bytes()).expect("written");
+            let origin = serde_json::json!({
+                "clock": record["clock"].take(), "machine": "bob-1", "person": record["person"].take(),
+            });
+            let received = |log: &[Disposition]| {
+                let team = Some(serde_json::from_value(origin).expect("an origin"));
+                let (group, previous) = ("team_bob-1_t_9".to_owned(), FindingStatus::Addressed);
+                let (actor, reason) = (Actor::User, String::new());
+                Ok::<_, StoreError>(vec![Disposition { team, group, previous, actor, reason, at, ..log[0].clone() }])
+            };
+            store.decide(received).expect("stored");
+            fixer.record_decisions(&fix, FindingStatus::Open, Actor::User).expect("stored");
+            let statuses = [&one, &other].map(|id| store.status(id).expect("readable"));
+            assert_eq!(statuses, [FindingStatus::Addressed, FindingStatus::Open], "{applied_by:?}");
+            let log = store.triage_log().expect("readable");
+            let about: Vec<&Disposition> = log.iter().filter(|line| line.finding_id == one).collect();
+            assert!(about.last().is_some_and(|line| line.team.is_some()), "{applied_by:?}: {about:#?}");
+            let is_taken_back = about.iter().any(|line| line.team.is_none() && line.is_withdrawal());
+            assert!(is_taken_back, "{applied_by:?}: once Bob takes his back, nobody has decided: {about:#?}");
+        }
     }
 
     #[test]

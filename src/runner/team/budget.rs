@@ -47,6 +47,16 @@ pub(super) struct BudgetedRequests {
     count: u32,
     /// Time at which the database could not be reached.
     away_since: Option<Instant>,
+    /// Answers that came while the database could not be reached.
+    unsettled: Vec<AnsweredRequest>,
+}
+
+/// Request of which the database does not know yet what it took.
+struct AnsweredRequest {
+    name: String,
+    /// US dollars.
+    cost: f64,
+    tokens: u64,
 }
 
 /// Connection to the database that has the team's budget.
@@ -156,6 +166,7 @@ impl TeamSync<'_> {
             prefix: self.services.ambient.new_run_id().to_string(),
             count: 0,
             away_since: None,
+            unsettled: Vec::new(),
         })
     }
 
@@ -263,18 +274,23 @@ impl BudgetedRequests {
         RequestSpending { cost: self.facts.price.as_ref().map(|price| price.cost(usage)), tokens: usage.total() }
     }
 
-    /// Reserves a request, in one attempt to reach the database. `most` may ask the database how much to reserve; it is called
+    /// Reserves a request, in one attempt to reach the database, which also gets what it does not know of earlier ones. `most` may ask the database how much to reserve; it is called
     /// again if the connection was gone. Returns the answer, and what was asked for.
     pub(super) fn try_to_reserve(
         &mut self,
         name: &str,
         most: impl Fn(&Database, &TeamMembership) -> Result<RequestSpending, DatabaseError>,
     ) -> Result<(TeamReservation, RequestSpending), DatabaseError> {
-        self.budget.call(|database, team| {
+        let Self { budget, unsettled, .. } = self;
+        let answered: &[AnsweredRequest] = unsettled;
+        let reserved = budget.call(|database, team| {
+            settle_answered(answered, database, team)?;
             let most = most(database, team)?;
             let answer = database.reserve(&team.project, &team.machine, name, most.cost, most.tokens)?;
             Ok((answer, most))
-        })
+        })?;
+        unsettled.clear();
+        Ok(reserved)
     }
 
     /// Lets a request go on although the database cannot be asked, if there is no limit.
@@ -292,13 +308,40 @@ impl BudgetedRequests {
         Ok(())
     }
 
-    /// Records what a request took, in place of what was reserved for it.
+    /// Records what a request took, in place of what was reserved for it. While the database cannot be reached, the next request
+    /// of this model does so.
     pub(super) fn settle(&mut self, name: &str, cost: f64, tokens: u64) {
-        let settled = self.budget.call(|database, team| database.settle(&team.project, name, cost, tokens));
-        if let Err(error) = settled {
-            tracing::warn!(%error, "what was reserved of the team's budget counts as spent");
+        let Self { budget, unsettled, .. } = self;
+        unsettled.push(AnsweredRequest { name: name.to_owned(), cost, tokens });
+        let answered: &[AnsweredRequest] = unsettled;
+        match budget.call(|database, team| settle_answered(answered, database, team)) {
+            Ok(()) => unsettled.clear(),
+            Err(error) => {
+                tracing::warn!(%error, "what was reserved of the team's budget counts until the next request")
+            }
         }
     }
+}
+
+/// Records what requests took. To do so again changes nothing.
+///
+/// # Errors
+///
+/// If the connection is lost. What the database refuses counts as reserved.
+fn settle_answered(
+    answered: &[AnsweredRequest],
+    database: &Database,
+    team: &TeamMembership,
+) -> Result<(), DatabaseError> {
+    for AnsweredRequest { name, cost, tokens } in answered {
+        match database.settle(&team.project, name, *cost, *tokens) {
+            Err(error) if !error.is_lost_connection() => {
+                tracing::warn!(%error, "what was reserved of the team's budget counts as spent");
+            }
+            settled => settled?,
+        }
+    }
+    Ok(())
 }
 
 impl BudgetedChat {
@@ -405,6 +448,7 @@ mod tests {
     use super::*;
     use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
     use crate::domain::Time;
+    use crate::team::postgres::fake_server::{ColumnValue, FakeServer, row_answer};
 
     /// Model that nothing may be sent to, and a person who waits for it.
     struct Nobody;
@@ -427,6 +471,61 @@ mod tests {
         }
     }
 
+    /// Returns the requests of a model, with a database at a port of this machine.
+    fn requests_at(port: u16) -> BudgetedRequests {
+        let team = TeamMembership {
+            machine: "ada-1".parse().expect("a name"),
+            log: "ada-1".parse().expect("a name"),
+            place: format!("postgres://ada@127.0.0.1:{port}/team"),
+            project: "p".to_owned(),
+            joined_at: Time::UNIX_EPOCH,
+            left_at: None,
+        };
+        BudgetedRequests {
+            facts: ModelCatalog::default().facts_for_reviewer(&ReviewerSettings::new(ReviewerKind::Openai)),
+            budget: BudgetConnection { team, database: None },
+            is_limited: false,
+            prefix: "r".to_owned(),
+            count: 0,
+            away_since: None,
+            unsettled: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_answer_that_comes_while_the_database_is_away_is_settled_by_the_next_request() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let mut requests = requests_at(listener.local_addr().expect("an address").port());
+        let server = std::thread::spawn(move || {
+            let granted = || row_answer(&[ColumnValue::Text("granted")]);
+            let connect = || FakeServer::connect(listener.accept().expect("a client").0);
+            let mut server = connect();
+            server.read_statements(1);
+            server.send(&[granted()]);
+            drop(server);
+            // The attempt to settle over another connection fails, too.
+            drop(listener.accept().expect("a client"));
+            let mut server = connect();
+            // An answer to the next reservation would be refused, because it has other columns.
+            server.read_statements(1);
+            server.send(&[row_answer(&[ColumnValue::Bool(true)])]);
+            server.read_statements(1);
+            server.send(&[granted()]);
+            server.read_statements(1);
+            server.send(&[row_answer(&[ColumnValue::Bool(true)])]);
+        });
+        let most = RequestSpending { cost: Some(0.5), tokens: 100 };
+        for is_settled in [false, true] {
+            let name = requests.next_name();
+            let reserved = requests.try_to_reserve(&name, |_, _| Ok(most)).expect("an answer");
+            assert_eq!(reserved, (TeamReservation::Granted, most));
+            assert!(requests.unsettled.is_empty(), "the database has got what it did not know");
+            requests.settle(&name, 0.25, 50);
+            assert_eq!(requests.unsettled.is_empty(), is_settled);
+        }
+        server.join().expect("all that was asked for");
+    }
+
     #[test]
     fn one_attempt_to_reach_the_database_serves_a_request() {
         let server = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
@@ -440,25 +539,9 @@ mod tests {
                 drop(connection);
             }
         });
-        let team = TeamMembership {
-            machine: "ada-1".parse().expect("a name"),
-            log: "ada-1".parse().expect("a name"),
-            place: format!("postgres://ada@127.0.0.1:{port}/team"),
-            project: "p".to_owned(),
-            joined_at: Time::UNIX_EPOCH,
-            left_at: None,
-        };
         for (title, agent) in [("a model", None), ("an agent", Some(AgentLimits { cost: None, tokens: None }))] {
             attempts.store(0, Ordering::SeqCst);
-            let requests = BudgetedRequests {
-                facts: ModelCatalog::default().facts_for_reviewer(&ReviewerSettings::new(ReviewerKind::Openai)),
-                budget: BudgetConnection { team: team.clone(), database: None },
-                is_limited: false,
-                prefix: "r".to_owned(),
-                count: 0,
-                away_since: None,
-            };
-            let mut chat = BudgetedChat { inner: Box::new(Nobody), requests, agent };
+            let mut chat = BudgetedChat { inner: Box::new(Nobody), requests: requests_at(port), agent };
             for _ in 0..2 {
                 let reserved = chat.reserve(&ChatRequest::default(), &mut Nobody).expect("no limit");
                 assert!(reserved.is_none(), "{title}");

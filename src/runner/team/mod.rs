@@ -28,6 +28,7 @@ mod received_records;
 mod repository_facts;
 mod signers;
 mod sync_error;
+mod undo;
 mod vector_budget;
 
 use std::collections::HashSet;
@@ -40,9 +41,11 @@ use self::held_back::{OutgoingLines, note_held_back};
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use self::repository_facts::LocalFacts;
+pub(in crate::runner) use self::undo::find_standing;
+pub use self::undo::{redo_triage, undo_triage};
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
-use crate::git::hide_credentials;
+use crate::git::{Repo, hide_credentials};
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{PreparedProgress, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
@@ -167,8 +170,7 @@ impl TeamSync<'_> {
 
     /// Returns the person as git knows it.
     pub fn person(&self) -> TeamPerson {
-        let repo = &self.services.repo;
-        TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
+        read_person(&self.services.repo)
     }
 
     /// Returns the filter of outgoing records. It keeps the secrets that it has found in files, so an exchange uses one filter
@@ -438,6 +440,11 @@ impl TeamSync<'_> {
     ) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), filter, progress)
     }
+}
+
+/// Returns the person as the settings of git name them.
+pub(in crate::runner) fn read_person(repo: &Repo) -> TeamPerson {
+    TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
 }
 
 fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {

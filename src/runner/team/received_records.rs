@@ -1,6 +1,6 @@
 //! Takes over what other machines have sent: reviews become runs of the store, decisions become its dispositions.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::merge_log::{LogOwner, update_log};
 use super::signers::to_state;
@@ -8,7 +8,7 @@ use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
     Coverage, DecisionId, Finding, FindingCounts, FindingId, MachineName, RunId, RunOrigin, RunOutput, RunRecord,
-    SharedDecision, SharedReview, TeamClock, TeamRecord,
+    SharedDecision, SharedReview, TeamClock, TeamRecord, Time,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
@@ -290,15 +290,11 @@ impl TeamSync<'_> {
     ) -> Result<LoadedDecisions, SyncError> {
         let now = self.services.ambient.now();
         let store = &self.services.store;
-        // A copy of a store may have given one identity to decisions about two findings.
-        let mut decisions: BTreeMap<(FindingId, DecisionId), SharedDecision> = BTreeMap::new();
+        let mut decisions = DecisionsById::new();
         let mut ahead: BTreeMap<MachineName, Vec<FindingId>> = BTreeMap::new();
         let mut waiting: BTreeMap<FindingId, i64> = BTreeMap::new();
         let mut take_line = |line: &str, log: Option<&MachineName>| {
-            if line.contains("\"decision\"")
-                && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
-                && !decision.id.machine.is_forgotten(forgotten)
-            {
+            if let Some(decision) = parse_decision(line, forgotten) {
                 let (finding, clock) = (&decision.finding_id, decision.id.clock);
                 if clock.is_ahead_of(now) {
                     let Some(log) = log else { return };
@@ -310,12 +306,7 @@ impl TeamSync<'_> {
                     let first = waiting.entry(finding.clone()).or_insert(from_ms);
                     *first = from_ms.min(*first);
                 } else if findings.contains(finding) {
-                    // Two decisions with one id are a mistake; every machine takes the same one.
-                    let key = (finding.clone(), decision.id.clone());
-                    let kept = decisions.entry(key).or_insert_with(|| decision.clone());
-                    if decision < *kept {
-                        *kept = decision;
-                    }
+                    keep_least(&mut decisions, decision);
                 }
             }
         };
@@ -326,6 +317,64 @@ impl TeamSync<'_> {
         let decisions = decisions.into_values().collect();
         Ok(LoadedDecisions { decisions, ahead, waiting: keep_earliest(waiting, MAX_WAITING) })
     }
+}
+
+/// Returns the decisions of all machines about these findings that count now, as an exchange would take them.
+pub(super) fn load_decisions_about(
+    store: &Store,
+    findings: &BTreeSet<FindingId>,
+    forgotten: &[MachineName],
+    now: Time,
+) -> Result<Vec<SharedDecision>, StoreError> {
+    let ids: HashSet<&str> = findings.iter().map(FindingId::as_str).collect();
+    let mut decisions = DecisionsById::new();
+    let mut take_line = |line: &str| {
+        if may_name(line, &ids)
+            && let Some(decision) = parse_decision(line, forgotten)
+            && findings.contains(&decision.finding_id)
+            && !decision.id.clock.is_ahead_of(now)
+        {
+            keep_least(&mut decisions, decision);
+        }
+    };
+    store.own_team_lines(0)?.0.iter().for_each(|line| take_line(line));
+    for log in store.received_team_logs()? {
+        store.visit_received_team_lines(&log, &mut take_line)?;
+    }
+    Ok(decisions.into_values().collect())
+}
+
+/// Decisions by what tells them apart. A copy of a store may have given one identity to decisions about two findings.
+type DecisionsById = BTreeMap<(FindingId, DecisionId), SharedDecision>;
+
+/// Adds a decision. Two with one identity are a mistake of their machine; every machine takes the same one.
+fn keep_least(decisions: &mut DecisionsById, decision: SharedDecision) {
+    let key = (decision.finding_id.clone(), decision.id.clone());
+    let kept = decisions.entry(key).or_insert_with(|| decision.clone());
+    if decision < *kept {
+        *kept = decision;
+    }
+}
+
+/// Parses the line of a decision of a machine that counts; `None` for another record.
+fn parse_decision(line: &str, forgotten: &[MachineName]) -> Option<SharedDecision> {
+    if !line.contains("\"decision\"") {
+        return None;
+    }
+    match serde_json::from_str(line) {
+        Ok(TeamRecord::Decision(decision)) if !decision.id.machine.is_forgotten(forgotten) => Some(decision),
+        _ => None,
+    }
+}
+
+/// Returns true if a line may be about one of these findings: an id stands in it as it is, or behind an escape of JSON.
+fn may_name(line: &str, ids: &HashSet<&str>) -> bool {
+    let is_wanted = |(at, _): (usize, &str)| {
+        let (mark, letters) = line[at..].split_at("f_".len());
+        let length = letters.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(letters.len());
+        ids.contains(&line[at..at + mark.len() + length])
+    };
+    line.contains("\\u") || line.match_indices("f_").any(is_wanted)
 }
 
 /// Decisions about some findings.
@@ -440,6 +489,24 @@ impl<'a> CodeSource<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_names_no_wanted_finding_is_not_parsed() {
+        let ids = HashSet::from(["f_00000000000000aa"]);
+        for (line, expected) in [
+            (r#"{"finding_id":"f_00000000000000aa"}"#, true),
+            (r#"{"finding_id" : "f_00000000000000aa" }"#, true),
+            (r#"{"reason":"f_ff_0","finding_id":"f_00000000000000aa"}"#, true),
+            (r#"{"finding_id":"\u0066_00000000000000aa"}"#, true),
+            (r#"{"finding_id":"f_00000000000000ab"}"#, false),
+            (r#"{"finding_id":"f_00000000000000aa0"}"#, false),
+            (r#"{"reason":"éf_"}"#, false),
+            ("f_", false),
+            ("", false),
+        ] {
+            assert_eq!(may_name(line, &ids), expected, "{line}");
+        }
+    }
 
     #[test]
     fn of_many_decisions_that_wait_the_earliest_are_remembered() {

@@ -241,7 +241,7 @@ impl RunWorker<'_> {
                 listener = Some(claim.listen()?);
                 continue;
             };
-            let mut left = Duration::from_secs_f64(holder.seconds_left.max(0.0)).min(MAX_CLAIM_PAUSE);
+            let mut left = pause_until_end(holder.seconds_left);
             loop {
                 if let Some(reason) = self.cancel_watch.check() {
                     return Ok(Some(reason));
@@ -378,11 +378,33 @@ impl RunWorker<'_> {
     }
 }
 
+/// Returns the pause before the next attempt to get a claim that ends in so many seconds. A number that is none, or that no clock can
+/// hold, comes from a damaged database.
+fn pause_until_end(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).map_or(MAX_CLAIM_PAUSE, |left| left.min(MAX_CLAIM_PAUSE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::{PanelMember, RequestDecision, RunStatus};
     use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn an_odd_end_of_a_claim_is_a_pause_like_any_other() {
+        for (seconds, expected) in [
+            (-1.0, Duration::ZERO),
+            (0.0, Duration::ZERO),
+            (2.5, Duration::from_millis(2_500)),
+            (90.0, MAX_CLAIM_PAUSE),
+            (1e300, MAX_CLAIM_PAUSE),
+            (f64::INFINITY, MAX_CLAIM_PAUSE),
+            (f64::NEG_INFINITY, Duration::ZERO),
+            (f64::NAN, Duration::ZERO),
+        ] {
+            assert_eq!(pause_until_end(seconds), expected, "{seconds}");
+        }
+    }
 
     #[test]
     fn a_run_and_its_answer_are_marked_together_or_not_at_all() {

@@ -174,7 +174,8 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
         Disposition { finding_id: line('b', "", Open, Dismissed, "").finding_id, run_id: Some(run), ..one() }
     };
-    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[] };
+    let disputes = BTreeMap::new();
+    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
     let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
     // z is undo and y is redo.
     for (title, mut log, keys, expected) in [
@@ -246,9 +247,79 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
     let all = TriageLog { decisions: &log, ..TriageLog::default() };
     assert_eq!(next_undo(all, UndoAuthor::here(Actor::User), time(9)), None, "outside of a team");
     let forgotten: [MachineName; 1] = ["ada-1".parse().expect("a name")];
-    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &forgotten };
+    let elsewhere =
+        OtherMachines { email: "ada@example.org", machine: &here, forgotten: &forgotten, disputes: &disputes };
     let without = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
     assert_eq!(next_undo(all, without, time(9)), None, "that machine is forgotten");
+}
+
+#[test]
+fn a_decision_that_another_person_has_beaten_is_taken_back() {
+    use FindingStatus::{Addressed, Dismissed, Open};
+    let here: MachineName = "ada-1".parse().expect("a name");
+    let bob = || TeamOrigin {
+        id: DecisionId { clock: TeamClock { ms: 2, count: 0 }, machine: "bob-1".parse().expect("a name") },
+        person: TeamPerson { name: "Bob".to_owned(), email: "bob@example.org".to_owned() },
+    };
+    let by_bob = |status| Disposition { team: Some(bob()), ..line('a', "t_9", Dismissed, status, "by Bob") };
+    let side = |machine: &str, status| DisputeSide {
+        person: machine.to_owned(),
+        machine: machine.parse().expect("a name"),
+        status,
+        reason: String::new(),
+        at: Time::UNIX_EPOCH,
+    };
+    let early = || line('b', "t_1", Open, Addressed, "");
+    let own = || line('a', "t_2", Open, Dismissed, "intended");
+    let of_fix = || line('a', &format!("fx_{:026}/t_2", 1), Open, Addressed, "");
+    let beaten = || vec![side("bob-1", Addressed), side("ada-1", Dismissed)];
+    for (title, log, sides, expected) in [
+        ("beaten", vec![early(), own(), by_bob(Addressed)], beaten(), ("a", Addressed, Open)),
+        (
+            "replaced, or seen otherwise by a review",
+            vec![early(), own(), by_bob(Addressed)],
+            vec![],
+            ("b", Addressed, Open),
+        ),
+        (
+            "another dispute",
+            vec![early(), own(), by_bob(Addressed)],
+            vec![side("bob-1", Addressed), side("cleo-1", Dismissed)],
+            ("b", Addressed, Open),
+        ),
+        (
+            "the one that stands",
+            vec![early(), own(), by_bob(Dismissed)],
+            vec![side("ada-1", Dismissed), side("bob-1", Addressed)],
+            ("a", Dismissed, Open),
+        ),
+        (
+            "a fix",
+            vec![early(), of_fix(), by_bob(Dismissed)],
+            vec![side("bob-1", Dismissed), side("ada-1", Addressed)],
+            ("b", Addressed, Open),
+        ),
+        (
+            "one after an own one, which would stand against Bob's",
+            vec![
+                early(),
+                line('a', "t_0", Open, Addressed, ""),
+                line('a', "t_2", Addressed, Dismissed, ""),
+                by_bob(Open),
+            ],
+            vec![side("bob-1", Open), side("ada-1", Dismissed)],
+            ("b", Addressed, Open),
+        ),
+    ] {
+        let disputes = BTreeMap::from([(own().finding_id, sides)]);
+        let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
+        let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
+        let step = next_undo(TriageLog { decisions: &log, ..TriageLog::default() }, author, Time::UNIX_EPOCH);
+        let lines = step.map(decisions).unwrap_or_default();
+        let [undone] = lines.as_slice() else { panic!("{title}: {lines:?}") };
+        let letter = &undone.finding_id.as_str()[2..3];
+        assert_eq!((letter, undone.previous, undone.status), expected, "{title}");
+    }
 }
 
 #[test]
@@ -332,62 +403,30 @@ fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
 }
 
 #[test]
-fn a_decision_of_another_person_stands_when_the_own_one_is_taken_back() {
-    use FindingStatus::{Addressed, Dismissed, Open};
-    let here: MachineName = "ada-1".parse().expect("a name");
-    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[] };
-    let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
-    let sent = |ms: i64, person: &str, line: Disposition| Disposition {
-        team: Some(TeamOrigin {
-            id: DecisionId {
-                clock: TeamClock { ms, count: 0 },
-                machine: format!("{}-1", person.to_lowercase()).parse().expect("a name"),
-            },
-            person: TeamPerson { name: person.to_owned(), email: format!("{}@example.org", person.to_lowercase()) },
-        }),
-        ..line
+fn an_undone_line_says_what_stands() {
+    use FindingStatus::{Addressed, Dismissed, Obsolete, Open, Unresolved};
+    let bob = || TeamOrigin {
+        id: DecisionId { clock: TeamClock { ms: 2, count: 0 }, machine: "bob-1".parse().expect("a name") },
+        person: TeamPerson { name: "Bob".to_owned(), email: "bob@example.org".to_owned() },
     };
-    let own = || line('a', "t_1", Open, Dismissed, "intended");
-    let redone = || Disposition { action: TriageAction::Redo, ..own() };
-    let bob = |ms, status| sent(ms, "Bob", line('a', "t_9", Dismissed, status, "by Bob"));
-    let cleo = |ms, status| sent(ms, "Cleo", line('a', "t_8", Dismissed, status, "by Cleo"));
-    let assistant = Disposition { actor: Actor::Assistant, ..bob(2, Addressed) };
-    for (title, log, expected) in [
-        ("alone", vec![own()], None),
-        ("the same decision", vec![own(), bob(2, Dismissed)], Some("by Bob")),
-        (
-            "another one, behind which the own one stood",
-            vec![own(), bob(2, Addressed), sent(3, "Ada", own())],
-            Some("by Bob"),
-        ),
-        ("the latest of two people", vec![own(), cleo(4, Dismissed), bob(3, Dismissed)], Some("by Cleo")),
-        ("one that was known before the own one", vec![bob(1, Dismissed), own()], None),
-        ("one that was taken back", vec![own(), bob(2, Dismissed), bob(3, Open)], None),
-        ("a late copy of one that was taken back", vec![own(), bob(3, Open), bob(2, Dismissed)], None),
-        ("one that a redo has replaced", vec![own(), bob(2, Dismissed), redone()], None),
-        (
-            "one that a later own decision has replaced",
-            vec![own(), bob(2, Dismissed), line('a', "t_2", Dismissed, Addressed, "")],
-            None,
-        ),
-        ("one before the finding was opened again", vec![own(), cleo(3, Dismissed), bob(4, Open)], None),
-        (
-            "one before somebody else took back a decision",
-            vec![own(), cleo(3, Dismissed), Disposition { action: TriageAction::Undo, ..bob(4, Open) }],
-            Some("by Cleo"),
-        ),
-        ("a claim", vec![own(), assistant], None),
-        ("another finding", vec![own(), sent(2, "Bob", line('b', "t_9", Open, Dismissed, "by Bob"))], None),
+    let sent = |status| Disposition { team: Some(bob()), ..line('a', "t_9", Open, status, "by Bob") };
+    let claim = Disposition { actor: Actor::Assistant, ..sent(Addressed) };
+    let seen = Disposition { actor: Actor::Engine, ..line('a', "e", Addressed, Unresolved, "seen again") };
+    let merge = Disposition { merged_into: Some(line('b', "", Open, Open, "").finding_id), ..seen.clone() };
+    let merge = Disposition { status: Obsolete, ..merge };
+    let other = Disposition { finding_id: line('b', "", Open, Open, "").finding_id, ..sent(Addressed) };
+    for (title, standing, expected) in [
+        ("nothing", vec![], (Open, "", Actor::User, false)),
+        ("another finding", vec![other], (Open, "", Actor::User, false)),
+        ("a decision", vec![sent(Dismissed)], (Dismissed, "by Bob", Actor::User, true)),
+        ("the last of two", vec![sent(Addressed), sent(Dismissed)], (Dismissed, "by Bob", Actor::User, true)),
+        ("a claim", vec![claim.clone()], (Addressed, "by Bob", Actor::Assistant, true)),
+        ("what a review has seen since", vec![claim, seen], (Unresolved, "seen again", Actor::Engine, false)),
+        ("a report that gave way", vec![sent(Dismissed), merge], (Open, "", Actor::User, false)),
     ] {
-        let undone = [Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") }];
-        let standing = find_standing(&log, &undone, author);
-        assert_eq!(standing.first().map(|line| line.reason.as_str()), expected, "{title}");
-        assert!(standing.iter().all(|line| line.previous == Open), "{title}");
-        let [said] = undone.map(|line| say_standing(line, &standing));
-        assert_eq!((said.status == Open, said.team.is_some()), (expected.is_none(), expected.is_some()), "{title}");
+        let undone = Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") };
+        let said = say_standing(undone, &standing);
+        assert_eq!((said.status, said.reason.as_str(), said.actor, said.team.is_some()), expected, "{title}");
         assert_eq!((said.previous, said.action), (Dismissed, TriageAction::Undo), "{title}");
     }
-    let log = [own(), bob(2, Dismissed)];
-    let undone = [Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") }];
-    assert_eq!(find_standing(&log, &undone, UndoAuthor::here(Actor::User)), [], "outside of a team");
 }

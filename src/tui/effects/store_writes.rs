@@ -9,7 +9,10 @@ use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish};
 use crate::git::Repo;
 use crate::policy::Refusal;
-use crate::runner::{SetStatusError, SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings, write_note};
+use crate::runner::{
+    SetStatusError, SnoozeWish, StatusChange, rate_findings, redo_triage, set_status, snooze_findings, undo_triage,
+    write_note,
+};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Store, StoreError};
 
@@ -83,12 +86,11 @@ fn apply_triage_order(
     ambient: &ClockAndIds,
     order: &TriageOrder,
 ) -> Result<UndoOutcome, String> {
-    let email = || repo.and_then(Repo::user_email);
     let said = |error: StoreError| error.to_string();
     match order {
         TriageOrder::Set { findings, verdict } => decide(store, ambient, findings, verdict).map(UndoOutcome::Decided),
-        TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), ambient.now()).map_err(said),
-        TriageOrder::Redo => store.redo(Actor::User, email().as_deref(), ambient.now()).map_err(said),
+        TriageOrder::Undo => undo_triage((repo, store), ambient, Actor::User).map_err(said),
+        TriageOrder::Redo => redo_triage((repo, store), ambient, Actor::User).map_err(said),
     }
 }
 

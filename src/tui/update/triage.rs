@@ -358,17 +358,16 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
     }
 }
 
-/// Describes an undo after which decisions of other people stand: `undone: a.rs:7 stays dismissed, as Bob decided`. `None` if there
+/// Describes an undo after which decisions of the team stand: `undone: a.rs:7 stays dismissed, as Bob decided`. `None` if there
 /// are none.
 fn describe_overruled(lines: &[Disposition], places: &str) -> Option<String> {
     let others = lines.iter().filter(|line| line.team.is_some()).count();
-    let origin = lines.iter().find_map(|line| line.team.as_ref())?;
+    let decided = lines.iter().find_map(Disposition::describe_team_decision)?;
     let count = |number: usize| text::format_count(number, "finding");
     Some(match lines {
         [line] => {
             let stays = if line.previous == line.status { "stays" } else { "is" };
-            let person = text::sanitize_line(origin.person.label());
-            format!("undone: {places} {stays} {}, as {person} decided", line.status)
+            format!("undone: {places} {stays} {}, as {decided}", line.status)
         }
         _ if others == lines.len() => format!("undone: {} as others decided: {places}", count(others)),
         _ => format!("undone: {}, {others} of them as others decided: {places}", count(lines.len())),

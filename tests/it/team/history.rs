@@ -35,6 +35,9 @@ fn a_decision_that_beats_another_one_is_told_once() {
     let shown = run(&bob, &["show", &found[0]], DONE);
     let expected = ["Ada on ada-1 set open -> dismissed: intended", "Bob on bob-1 set dismissed -> addressed"];
     assert!(expected.iter().all(|line| shown.contains(line)), "{shown}");
+    // `show` on the other machine does not say that its own user has claimed the fix.
+    let shown = run(&ada, &["show", &found[0]], DONE);
+    assert!(shown.contains("addressed: claimed by Bob on bob-1 "), "{shown}");
 }
 
 /// Runs a command on a machine whose clock says `now`, as a person or an assistant.

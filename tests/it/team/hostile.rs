@@ -118,7 +118,7 @@ fn bad_segments_are_set_aside_and_good_ones_are_taken() {
 }
 
 #[test]
-fn folders_and_submodules_in_a_log_are_set_aside_and_named() {
+fn folders_links_and_submodules_in_a_log_are_set_aside_and_named() {
     let team = Team::new();
     let (ada, eve) = (team.member("Ada"), team.machine("Eve"));
     let found = ids(&review(&ada));
@@ -128,6 +128,7 @@ fn folders_and_submodules_in_a_log_are_set_aside_and_named() {
         format!("100644 blob {good}\t000000-good.ndjson\n"),
         format!("040000 tree {}\t000001-folder.ndjson\n", tree.trim()),
         format!("160000 commit {}\tmodule\n", commit.trim()),
+        format!("120000 blob {good}\t000002-link.ndjson\n"),
     ];
     push_tree(&eve, "eve-1", &entries.concat());
     let received = sync(&ada);
@@ -135,7 +136,8 @@ fn folders_and_submodules_in_a_log_are_set_aside_and_named() {
     let named = received["set_aside"].as_array().expect("a list").iter();
     let named: Vec<[&str; 2]> =
         named.map(|one| ["segment", "reason"].map(|key| one[key].as_str().expect("text"))).collect();
-    assert_eq!(named, [["000001-folder.ndjson", "it is no file"], ["module", "it is no file"]]);
+    let no_files = ["000001-folder.ndjson", "000002-link.ndjson", "module"].map(|name| [name, "it is no file"]);
+    assert_eq!(named, no_files);
     assert!(run(&ada, &["team"], DONE).contains("set aside module of eve-1: it is no file"));
     assert_eq!(sync(&ada)["set_aside"], json!([]), "it is named once");
     // In the own log they are named, too, and keep no record back.

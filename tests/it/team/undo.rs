@@ -88,6 +88,54 @@ fn an_undo_says_that_the_decision_of_another_person_stands() {
 }
 
 #[test]
+fn whoever_was_overruled_takes_back_the_own_decision_and_no_earlier_one() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    let found = ids(&review(&ada));
+    sync(&ada);
+    sync(&bob);
+    run(&ada, &["triage", &found[1], "dismissed", "--reason", "intended"], DONE);
+    // Neither knows of the other's decision about the same finding; Bob's is later.
+    run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    run(&bob, &["triage", &found[0], "addressed"], DONE);
+    for machine in [&ada, &bob] {
+        sync(machine);
+    }
+    assert_eq!(sync(&ada)["disputes"], 1);
+    assert_eq!(run(&ada, &["undo"], DONE), format!("{}  stays addressed, as Bob decided\n", found[0]));
+    for machine in [&ada, &bob] {
+        assert_eq!(sync(machine)["disputes"], 0);
+        let statuses = (status(machine, &found[0]), status(machine, &found[1]));
+        assert_eq!(statuses, ("addressed".into(), "dismissed".into()));
+    }
+    // The next step is the one before.
+    assert_eq!(run(&ada, &["undo"], DONE), format!("{}  dismissed -> open\n", found[1]));
+}
+
+#[test]
+fn an_undo_says_at_once_which_claim_stands_everywhere_after_the_next_exchange() {
+    let team = Team::new();
+    let people = [team.member("Ada"), team.member("Bob"), team.member("Cleo")];
+    let [ada, bob, cleo] = &people;
+    let found = ids(&review(ada));
+    let exchange = || [ada, bob, cleo, ada, bob].into_iter().for_each(|machine| drop(sync(machine)));
+    exchange();
+    // Neither knows of the other.
+    run(ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    let mut claim = bob.command(env!("CARGO_BIN_EXE_revdeck"));
+    let claimed = claim.args(["triage", found[0].as_str(), "addressed"]).env("REVDECK_ACTOR", "assistant").output();
+    assert_eq!(claimed.expect("revdeck starts").status.code(), Some(DONE));
+    exchange();
+    let statuses = || -> Vec<String> { people.iter().map(|machine| status(machine, &found[0])).collect() };
+    assert_eq!(statuses(), ["dismissed"; 3], "a person beats a claim");
+    let said = run(ada, &["undo"], DONE);
+    assert_eq!(said, format!("{}  dismissed -> addressed, as the assistant of Bob claimed\n", found[0]));
+    assert_eq!(status(ada, &found[0]), "addressed", "at once");
+    exchange();
+    assert_eq!(statuses(), ["addressed"; 3]);
+}
+
+#[test]
 fn who_has_left_the_team_undoes_only_what_was_decided_here() {
     let team = Team::new();
     let (desk, laptop) = (team.member("Ada"), team.machine("Ada"));

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::super::undo::list_undone;
 use super::*;
 use crate::domain::{Actor, FindingRating, FindingSnooze, Priority, Rating, SnoozeEnd, TriageAction};
 use crate::policy::may_set;
@@ -152,10 +153,15 @@ impl Machine {
         });
     }
 
+    /// Undoes the last step, after which decisions of others may stand at once.
     fn undo(&mut self, at: Time) {
         let log = TriageLog { decisions: &self.log, snoozes: &self.snoozes, ratings: &self.ratings };
         match next_undo(log, UndoAuthor::here(Actor::User), at) {
-            Some(UndoStep::Decide(lines)) => self.log.extend(lines),
+            Some(UndoStep::Decide(lines)) => {
+                let findings = list_undone(&lines);
+                self.log.extend(lines);
+                self.compare(&findings, at);
+            }
             Some(UndoStep::Snooze(lines)) => self.snoozes.extend(lines),
             Some(UndoStep::Rate(lines)) => self.ratings.extend(lines),
             None => {}
@@ -359,6 +365,75 @@ fn newer_evidence_of_a_review_keeps_the_status_and_late_decisions_keep_their_his
     let statuses: Vec<&str> = machines[1].log.iter().map(|line| line.status.word()).collect();
     assert_eq!(statuses, ["unresolved", "addressed", "unresolved"]);
     assert_eq!(machines[1].describe(&finding(0)), machines[0].describe(&finding(0)));
+}
+
+#[test]
+fn an_undo_finds_at_once_what_the_next_exchange_would_find() {
+    // `0:dismissed` decides on machine 0, `bot-1:addressed` lets the assistant of machine 1 claim, `1>0` delivers all decisions of
+    // machine 1 to machine 0 and `1/0` each alone, the last first. Then machine 0 undoes its last step.
+    for (title, script, expected) in [
+        ("alone", "0:dismissed", "open"),
+        ("the same decision", "0:dismissed 1:dismissed 1>0", "dismissed, as Person1 decided"),
+        ("another one, behind which the own one stood", "1:addressed 0:dismissed 1>0", "addressed, as Person1 decided"),
+        ("the latest of two people", "0:dismissed 1:addressed 2:dismissed 2>0 1>0", "dismissed, as Person2 decided"),
+        ("one that was known before the own one", "1:open 1>0 0:dismissed", "open"),
+        ("one that was taken back", "0:dismissed 1:dismissed 1:undo 1>0", "open"),
+        ("a late copy of one that was taken back", "0:dismissed 1:dismissed 1:undo 1/0", "open"),
+        ("one that a later own decision has replaced", "0:dismissed 1:dismissed 1>0 0:addressed 0:undo", "open"),
+        (
+            "one before somebody opened the finding again",
+            "2:dismissed 2>1 1:open 0:dismissed 2>0 1>0",
+            "open, as Person1 decided",
+        ),
+        (
+            "one before somebody else took back a decision",
+            "0:dismissed 2:dismissed 1:addressed 1:undo 1>0 2>0",
+            "dismissed, as Person2 decided",
+        ),
+        ("a claim", "0:dismissed bot-1:addressed 1>0", "addressed, as the assistant of Person1 claimed"),
+        ("a claim beside a person", "0:dismissed 2:dismissed bot-1:addressed 1>0 2>0", "dismissed, as Person2 decided"),
+        ("an own claim", "bot-0:addressed 0:dismissed", "addressed"),
+    ] {
+        let mut machines: Vec<Machine> = (0..MACHINES).map(Machine::new).collect();
+        machines.iter_mut().for_each(|machine| machine.skew_ms = 0);
+        let words: Vec<&str> = script.split(' ').chain(["0:undo"]).collect();
+        let number = |text: &str| text.parse::<usize>().expect("a machine");
+        let at = |step: usize| {
+            Time::from_millisecond(START_MS + i64::try_from(step).expect("few steps") * 1_000).expect("a time")
+        };
+        for (step, word) in words.iter().enumerate() {
+            if let Some((from, to)) = word.split_once('>') {
+                perform(&mut machines, &Step::Deliver { from: number(from), to: number(to), parts: u64::MAX }, step);
+            } else if let Some((from, to)) = word.split_once('/') {
+                let records = machines[number(from)].records();
+                records.into_iter().rev().for_each(|record| machines[number(to)].receive(vec![record], at(step)));
+            } else if let Some((machine, "undo")) = word.split_once(':') {
+                machines[number(machine)].undo(at(step));
+            } else {
+                let (who, status) = word.split_once(':').expect("a decision");
+                let (actor, machine) = match who.strip_prefix("bot-") {
+                    Some(machine) => (Actor::Assistant, machine),
+                    None => (Actor::User, who),
+                };
+                let status = status.parse().expect("a status");
+                machines[number(machine)].append(finding(0), status, actor, at(step), format!("t_{step}"));
+            }
+        }
+        let describe = |machine: &Machine| {
+            let last = machine.log.iter().rev().find(|line| line.finding_id == finding(0)).expect("a line");
+            let by = last.describe_team_decision().map_or_else(String::new, |decided| format!(", as {decided}"));
+            format!("{}{by}", last.status)
+        };
+        assert_eq!(describe(&machines[0]), expected, "{title}: {:#?}", machines[0].log);
+        let lines = machines[0].log.len();
+        machines[0].compare(&all_findings(), at(words.len()));
+        assert_eq!(machines[0].log.len(), lines, "{title}: what is settled needs no line");
+        deliver_everything(&mut machines, words.len());
+        let statuses: Vec<FindingStatus> =
+            machines.iter().map(|machine| status_after(&machine.log, &finding(0))).collect();
+        assert!(statuses.iter().all(|status| *status == statuses[0]), "{title}: {statuses:?}");
+        assert!(expected.starts_with(statuses[0].word()), "{title}: {statuses:?}");
+    }
 }
 
 #[test]
