@@ -50,7 +50,7 @@ impl<'a> CandidateIndex<'a> {
     }
 
     /// Returns the indices of the findings of the report's kind at its lines.
-    fn find_near(&self, report: &Finding) -> impl Iterator<Item = usize> {
+    fn find_near<'b>(&'b self, report: &'b Finding) -> impl Iterator<Item = usize> + use<'a, 'b> {
         let (place, lines) = ((report.kind, report.repo_relative_path.as_str()), report.lines());
         self.by_place.get(&place).into_iter().flat_map(move |row| row.overlapping(lines))
     }
