@@ -121,7 +121,7 @@ impl Launcher<'_> {
                 RequestJudgement::Decided(judged) => decided.push((input, *judged)),
             }
         }
-        self.check_member_keys(&decided)?;
+        self.check_panel_keys(panel, &decided)?;
         let members = decided.into_iter().zip(members).map(|((input, judged), member)| {
             let RequestOutcome { decision, run, .. } = self.record_decision(locked, &input, judged)?;
             Ok(PanelMember {
@@ -161,12 +161,20 @@ impl Launcher<'_> {
         Ok(LockedAttempt::Requested(Box::new(requested), view))
     }
 
-    /// Checks the keys of all members that need a new run, before anything is recorded.
-    fn check_member_keys(&self, decided: &[(RequestInput<'_>, JudgedRequest)]) -> Result<(), RunnerError> {
+    /// Checks the keys of all members that need a new run, and of those who may give second opinions, before anything is
+    /// recorded.
+    fn check_panel_keys(
+        &self,
+        panel: &PanelSettings,
+        decided: &[(RequestInput<'_>, JudgedRequest)],
+    ) -> Result<(), RunnerError> {
+        let reviewers = self.services.reviewers();
         decided
             .iter()
             .filter(|(_, judged)| judged.decision.action.starts_run())
-            .try_for_each(|(input, _)| self.services.reviewers().check_key(&input.policy_request.reviewer))
+            .try_for_each(|(input, _)| reviewers.check_key(&input.policy_request.reviewer))?;
+        // No fallback gives a second opinion.
+        panel.opinions().iter().try_for_each(|opinion| reviewers.check_own_key(&opinion.reviewer))
     }
 
     /// Returns true while a member of the panel may still find something.

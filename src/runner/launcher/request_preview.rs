@@ -147,10 +147,14 @@ impl Launcher<'_> {
 
     /// Returns true if a reviewer that would start has no key: the request is refused, and costs nothing.
     fn lacks_key(&self, preview: &RequestPreview, reviewer: &str) -> bool {
-        let lacks_key = |name: &str| self.services.reviewers().check_key(name).is_err();
+        let reviewers = self.services.reviewers();
+        let lacks_key = |name: &str| reviewers.check_key(name).is_err();
         match preview.members.as_slice() {
             [] => preview.decision.action.starts_run() && lacks_key(reviewer),
-            members => members.iter().any(|member| member.starts() && lacks_key(&member.reviewer)),
+            members => {
+                members.iter().any(|member| member.starts() && lacks_key(&member.reviewer))
+                    || preview.opinions.iter().any(|opinion| reviewers.check_own_key(&opinion.name).is_err())
+            }
         }
     }
 
