@@ -255,6 +255,21 @@ fn a_panel_pays_only_for_members_that_have_not_reviewed_the_change() {
 }
 
 #[test]
+fn a_panel_of_members_that_have_reviewed_the_change_needs_no_key() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    for reviewer in ["one", "two"] {
+        panel.review(&["--reviewer", reviewer], DONE);
+    }
+    let settings = std::fs::read_to_string(panel.place.test.home().join("config.toml")).expect("settings");
+    let keyless = settings.replace("api_key_cmd = \"printf made-up\"", "api_key_env = \"KEY_OF_NOBODY\"");
+    panel.place.settings(&keyless);
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    assert_eq!((panel.findings(&run).len(), panel.one.asked(), panel.two.asked()), (3, 1, 1));
+    let error = panel.place.test.errors(&["review", "--reviewer", "one,two", "--force"], USAGE);
+    assert!(error.contains("one has no API key"), "{error}");
+}
+
+#[test]
 fn a_member_that_fails_is_said_and_only_that_one_is_asked_again() {
     let panel = Panel::start(vec![first()], vec![refusal(), second()], "");
     let run = panel.review(&["--panel", "all"], INCOMPLETE);
