@@ -56,7 +56,8 @@ impl ReviewerAccess<'_> {
         members.map(|member| Ok(Self::estimate_review_tokens(&member?, lines))).sum()
     }
 
-    /// Returns the identity of a panel for a change: it changes whenever that of a member does.
+    /// Returns the identity of a panel for a change: it changes whenever that of a member does, and with who gives second
+    /// opinions and how they are asked for.
     pub(super) fn panel_identity(
         &self,
         panel: &PanelSettings,
@@ -69,7 +70,11 @@ impl ReviewerAccess<'_> {
             Ok(format!("{reviewer}\n{model}\n{effort}\n{version}\n"))
         });
         let mut members = members.collect::<Result<String, RunnerError>>()?;
-        for PanelOpinion { reviewer, priorities, disputed } in panel.opinions() {
+        let opinions = panel.opinions();
+        if !opinions.is_empty() {
+            members.push_str(&format!("{}\n", self.load_prompts()?.judge_version()));
+        }
+        for PanelOpinion { reviewer, priorities, disputed } in opinions {
             let ReviewerIdentity { model, effort, .. } = identify(&reviewer)?;
             members.push_str(&format!("{reviewer}\n{model}\n{effort}\n{priorities:?} {disputed}\n"));
         }

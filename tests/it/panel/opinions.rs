@@ -176,6 +176,23 @@ fn a_judge_that_the_limit_stopped_is_asked_when_the_limit_allows_more() {
 }
 
 #[test]
+fn a_judge_is_asked_again_with_another_prompt_and_the_members_are_not() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let judge = Model::start(vec![says(ruling.to_string()); 2]);
+    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    let prompts = panel.place.test.home().join("prompts");
+    std::fs::create_dir_all(&prompts).expect("a folder");
+    std::fs::write(prompts.join("judge.md"), "Judge strictly, as JSON.\n\n{{findings}}\n").expect("written");
+    let again = panel.review(&["--panel", "all"], DONE);
+    assert_ne!(again.run_id, run.run_id);
+    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 2));
+    assert!(judge.requests()[1].to_string().contains("Judge strictly, as JSON."));
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
+}
+
+#[test]
 fn a_judge_that_never_answers_is_asked_in_three_runs() {
     let judge = Model::start(vec![refusal(); 5]);
     let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
