@@ -169,6 +169,16 @@ fn find_reviewer(view: &StoreView, name: &str) -> Option<String> {
     names.into_iter().find(|name| (0..view.run_count()).any(|index| view.run(index).reviewer == name))
 }
 
+/// Returns the option of `review` that asks for a reviewer or a panel, by its name in the runs: `--reviewer sonnet`,
+/// `--panel three`, or `--reviewer a,b` for a panel without a table.
+fn describe_request(reviewer: &str) -> String {
+    match Panel::name_of(reviewer) {
+        Some(members) if members.contains('+') => format!("--reviewer {}", members.replace('+', ",")),
+        Some(panel) => format!("--panel {panel}"),
+        None => format!("--reviewer {reviewer}"),
+    }
+}
+
 /// Refuses a reviewer beside a run, and a reviewer beside itself.
 ///
 /// # Errors
@@ -240,7 +250,7 @@ fn pair_prompt_sets(
         let set = Some(set).filter(|set| *set != DEFAULT_PROMPT_SET).map(str::to_owned);
         completed_runs(view, since_ms).filter(move |row| {
             let is_asked_for = match reviewer {
-                Some(name) => row.reviewer == name,
+                Some(name) => row.reviewer == name || Panel::name_of(row.reviewer) == Some(name),
                 None => with_members || row.member_of.is_empty(),
             };
             is_asked_for && row.prompt_set() == set.as_deref()
@@ -252,9 +262,10 @@ fn pair_prompt_sets(
     };
     pair(false).or_else(|| pair(true)).ok_or_else(|| {
         let who = reviewer.unwrap_or("any reviewer");
+        let named = reviewer.map(|name| find_reviewer(view, name).unwrap_or_else(|| name.to_owned()));
         let hint = format!(
-            "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
-            reviewer.unwrap_or("NAME")
+            "`revdeck review {} --prompt-set {first}`, and the same with {second}, review one change with both",
+            describe_request(named.as_deref().unwrap_or("NAME"))
         );
         let when = if since_ms.is_some() { " since then" } else { "" };
         CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}{when}"))
