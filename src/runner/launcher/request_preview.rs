@@ -326,13 +326,20 @@ impl Launcher<'_> {
             names.push(BUILTIN_REVIEWER.to_owned());
         }
         names.extend(settings.panels.keys().map(|panel| format!("{}{panel}", Panel::PREFIX)));
-        let default_panel = format!("{}{}", Panel::PREFIX, settings.default_panel);
-        if let Some(at) = names.iter().position(|name| *name == default_panel) {
-            names[..=at].rotate_right(1);
-        }
         let reviewers = self.services.reviewers();
+        if let Some(default_panel) = reviewers.default_panel() {
+            names.retain(|name| *name != default_panel);
+            names.insert(0, default_panel);
+        }
         let offer = |name: &str| {
-            let limit = reviewers.cost_limit(name)?;
+            let limit = match reviewers.cost_limit(name) {
+                // The default one may be none of the settings: nothing starts before another one is chosen.
+                Err(error @ (RunnerError::UnknownReviewer { .. } | RunnerError::UnknownPanel { .. })) => {
+                    let terms = ReviewerTerms { name: name.to_owned(), limit: CostLimit::Nothing };
+                    return Ok(OfferedReviewer { terms, members: Vec::new(), obstacle: Some(error.to_string()) });
+                }
+                limit => limit?,
+            };
             let obstacle = match reviewers.check_key(name) {
                 Err(RunnerError::MissingKey(missing)) => Some(missing.hint()),
                 Err(error) => Some(error.to_string()),
@@ -397,6 +404,26 @@ mod tests {
             started_in_session: 0,
             demand,
         }
+    }
+
+    #[test]
+    fn a_default_that_the_settings_do_not_have_is_offered_first_and_says_so() {
+        let mut fixture = RunnerFixture::new();
+        let offered = |fixture: &RunnerFixture| {
+            let offered = fixture.services.launcher().list_offered_reviewers().expect("a list");
+            offered.into_iter().map(|offered| (offered.terms.name, offered.obstacle)).collect::<Vec<_>>()
+        };
+        let builtin = (BUILTIN_REVIEWER.to_owned(), None);
+        assert_eq!(offered(&fixture), [builtin.clone()]);
+        let settings = Arc::make_mut(&mut fixture.services.settings);
+        settings.default_panel = "ghost".to_owned();
+        let obstacle = "there is no panel named \"ghost\"; there are: none".to_owned();
+        let ghost = ("panel:ghost".to_owned(), Some(obstacle));
+        assert_eq!(offered(&fixture), [ghost, builtin.clone()]);
+        let settings = Arc::make_mut(&mut fixture.services.settings);
+        (settings.default_panel, settings.default_reviewer) = (String::new(), "nobody".to_owned());
+        let obstacle = "there is no reviewer named \"nobody\"; there are: builtin".to_owned();
+        assert_eq!(offered(&fixture), [("nobody".to_owned(), Some(obstacle)), builtin]);
     }
 
     #[test]
