@@ -162,10 +162,10 @@ fn pair_runs<'v, K: Eq + Hash>(
     Some(RunPairs { newest: pairs.next()?, older: pairs.collect() })
 }
 
-/// Returns the name of a reviewer as the runs have it: the name itself, or that of the panel with this name. `None` if no run
-/// has it.
+/// Returns the name of a reviewer as the runs have it: the name itself, or that of the panel with this name or with these
+/// reviewers, separated by commas. `None` if no run has it.
 fn find_reviewer(view: &StoreView, name: &str) -> Option<String> {
-    let names = [name.to_owned(), format!("{}{name}", Panel::PREFIX)];
+    let names = [name.to_owned(), format!("{}{}", Panel::PREFIX, name.replace(',', "+"))];
     names.into_iter().find(|name| (0..view.run_count()).any(|index| view.run(index).reviewer == name))
 }
 
@@ -250,7 +250,10 @@ fn pair_prompt_sets(
         let set = Some(set).filter(|set| *set != DEFAULT_PROMPT_SET).map(str::to_owned);
         completed_runs(view, since_ms).filter(move |row| {
             let is_asked_for = match reviewer {
-                Some(name) => row.reviewer == name || Panel::name_of(row.reviewer) == Some(name),
+                Some(name) => {
+                    row.reviewer == name
+                        || Panel::name_of(row.reviewer).is_some_and(|panel| panel == name.replace(',', "+"))
+                }
                 None => with_members || row.member_of.is_empty(),
             };
             is_asked_for && row.prompt_set() == set.as_deref()
