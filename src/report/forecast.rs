@@ -137,10 +137,12 @@ pub fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> O
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// Returns what limits say about the costs: who cannot be counted, and that nothing can be sent.
-pub fn list_limit_notes(preview: &RequestPreview) -> Vec<String> {
+/// Returns what stands in the way of the review, and what limits say about the costs: who has no key, who cannot be counted, and
+/// that nothing can be sent.
+pub fn list_request_notes(preview: &RequestPreview) -> Vec<String> {
+    let refused = preview.missing_key.as_ref().map(|missing| format!("it would be refused: {missing}"));
     let uncounted = preview.uncounted.as_ref().map(ToString::to_string);
-    uncounted.into_iter().chain(preview.no_room.clone()).collect()
+    refused.into_iter().chain(uncounted).chain(preview.no_room.clone()).collect()
 }
 
 /// Describes what each member of a panel and all of them together will probably send first and may cost at most:
@@ -235,6 +237,7 @@ pub fn encode_forecast(preview: &RequestPreview) -> Value {
         "spent_before": preview.spent_before,
         "uncounted": uncounted,
         "no_room": preview.no_room,
+        "missing_key": preview.missing_key,
     })
 }
 
@@ -292,6 +295,7 @@ mod tests {
             spent_before: 0.0,
             uncounted: None,
             no_room: None,
+            missing_key: None,
         }
     }
 

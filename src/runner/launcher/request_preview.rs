@@ -60,6 +60,8 @@ pub struct RequestPreview {
     /// Limit that leaves no room for a request that costs money, in one sentence. `None` if each starts within its limits, and if a
     /// price is not known.
     pub no_room: Option<String>,
+    /// Reviewer that would start and has no key, so that the request would be refused, in one sentence; `None` if all have one.
+    pub missing_key: Option<String>,
 }
 
 /// Forecast for a member of a panel.
@@ -140,22 +142,23 @@ impl Launcher<'_> {
             CostLimit::Nothing => Ok(None),
             CostLimit::AtMost { .. } | CostLimit::Unknown { .. } => {
                 let preview = self.forecast_request(input, MAX_ANNOUNCED_HUNKS)?;
-                Ok((!self.lacks_key(&preview, &input.policy_request.reviewer)).then_some(preview))
+                // A request that is refused costs nothing.
+                Ok(preview.missing_key.is_none().then_some(preview))
             }
         }
     }
 
-    /// Returns true if a reviewer that would start has no key: the request is refused, and costs nothing.
-    fn lacks_key(&self, preview: &RequestPreview, reviewer: &str) -> bool {
+    /// Returns why a request that starts a review would be refused: a reviewer that would be asked has no key.
+    fn find_missing_key(&self, preview: &RequestPreview, reviewer: &str) -> Option<RunnerError> {
         let reviewers = self.services.reviewers();
-        let lacks_key = |name: &str| reviewers.check_key(name).is_err();
-        match preview.members.as_slice() {
-            [] => preview.decision.action.starts_run() && lacks_key(reviewer),
-            members => {
-                members.iter().any(|member| member.starts() && lacks_key(&member.reviewer))
-                    || preview.opinions.iter().any(|opinion| reviewers.check_own_key(&opinion.name).is_err())
-            }
+        if preview.members.is_empty() {
+            return reviewers.check_key(reviewer).err();
         }
+        let members = preview.members.iter().filter(|member| member.starts());
+        let mut members = members.filter_map(|member| reviewers.check_key(&member.reviewer).err());
+        // No fallback gives a second opinion.
+        let mut opinions = preview.opinions.iter().filter_map(|opinion| reviewers.check_own_key(&opinion.name).err());
+        members.next().or_else(|| opinions.next())
     }
 
     /// Forecasts the answer to a request. The carry-over of more than `max_hunks` hunks is not forecast.
@@ -178,6 +181,7 @@ impl Launcher<'_> {
             spent_before: 0.0,
             uncounted: None,
             no_room: None,
+            missing_key: None,
         };
         let (reviewers, reviewer) = (self.services.reviewers(), input.policy_request.reviewer.as_str());
         let panel = reviewers.find_panel(reviewer)?;
@@ -205,6 +209,7 @@ impl Launcher<'_> {
             input_cost: preview.input_cost,
         } = sent;
         preview.no_room = self.find_tight_limit(panel.as_ref(), &preview);
+        preview.missing_key = self.find_missing_key(&preview, reviewer).map(|error| error.to_string());
         Ok(preview)
     }
 

@@ -129,6 +129,12 @@ fn a_panel_whose_judge_has_no_key_is_refused_before_anything_is_paid() {
         let error = panel.place.test.errors(&["review", "--panel", "all"], USAGE);
         assert!(error.contains("dear has no API key: the variable KEY_OF_NOBODY is not set"), "{error}");
         assert!(!error.contains("forecast"), "{error}");
+        let estimate = ["review", "--panel", "all", "--estimate"];
+        let said = "dear has no API key: the variable KEY_OF_NOBODY is not set";
+        let printed = out(&panel.place.test.revdeck(&estimate));
+        assert!(printed.contains(&format!("\nit would be refused: {said}\n")), "{printed}");
+        let estimate = panel.place.test.json(&[&estimate[..], &["--format", "json"]].concat(), DONE);
+        assert_eq!(estimate["forecast"]["missing_key"], said);
         assert_eq!((panel.place.runs().len(), panel.one.asked(), panel.two.asked()), (0, 0, 0), "{opinion}");
     }
 }
