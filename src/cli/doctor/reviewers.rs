@@ -26,11 +26,11 @@ pub(super) fn judge_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec
     }
     judged.extend(find_missing_panel(settings));
     let panel = settings.panels.get(&settings.default_panel);
-    let opinions = panel.map(PanelSettings::opinions).unwrap_or_default();
+    let opinions = panel.map(PanelSettings::opinion_reviewers).unwrap_or_default();
     let is_default = |name: &str| {
         name == default
             || panel.is_some_and(|panel| panel.reviewers.iter().any(|member| member == name))
-            || opinions.iter().any(|opinion| opinion.reviewer == name)
+            || opinions.contains(&name)
     };
     for (name, reviewer) in &settings.reviewers {
         let (verdict, text) = judge_reviewer(reviewer, models);

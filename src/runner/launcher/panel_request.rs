@@ -136,12 +136,11 @@ impl Launcher<'_> {
             members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
         judged.decision.reason = describe_members(&judged.decision.reason, &members);
         let continued = self.find_continued_panel(&view, input.policy_request)?;
-        let opinions = panel.opinions();
+        let (opinions, opinion_reviewers) = (panel.opinions(), panel.opinion_reviewers());
         let starts =
             |member: &PanelMember| matches!(member.decision, RequestDecision::Launch | RequestDecision::Resume);
         let is_asked = |name: &str| {
-            members.iter().any(|member| member.reviewer == name && starts(member))
-                || opinions.iter().any(|opinion| opinion.reviewer == name)
+            members.iter().any(|member| member.reviewer == name && starts(member)) || opinion_reviewers.contains(&name)
         };
         let uncounted = unpriced.names(is_asked);
         let panel = Panel {
@@ -174,7 +173,7 @@ impl Launcher<'_> {
             .filter(|(_, judged)| judged.decision.action.starts_run())
             .try_for_each(|(input, _)| reviewers.check_key(&input.policy_request.reviewer))?;
         // No fallback gives a second opinion.
-        panel.opinions().iter().try_for_each(|opinion| reviewers.check_own_key(&opinion.reviewer))
+        panel.opinion_reviewers().into_iter().try_for_each(|name| reviewers.check_own_key(name))
     }
 
     /// Returns true while a member of the panel may still find something.

@@ -256,13 +256,13 @@ impl Launcher<'_> {
         }
         let starts = |name: &str| members.iter().any(|member| member.reviewer == name && member.starts());
         preview.limit = Some(reviewers.cost_limit_of_members(panel, starts, preview.spent_before)?);
-        let opinions = panel.opinions();
-        let is_asked = |name: &str| starts(name) || opinions.iter().any(|opinion| opinion.reviewer == name);
+        let opinions = panel.opinion_reviewers();
+        let is_asked = |name: &str| starts(name) || opinions.contains(&name);
         let unpriced = reviewers.find_unpriced_of_panel(panel)?.names(is_asked);
         preview.uncounted = UncountedCost::new(reviewers.cost_limit_names(Some(panel)), unpriced);
-        let terms = opinions.into_iter().map(|opinion| {
-            Ok(ReviewerTerms { limit: reviewers.cost_limit(&opinion.reviewer)?, name: opinion.reviewer })
-        });
+        let terms = opinions
+            .into_iter()
+            .map(|name| Ok(ReviewerTerms { limit: reviewers.cost_limit(name)?, name: name.to_owned() }));
         preview.opinions = terms.collect::<Result<_, RunnerError>>()?;
         preview.members = members;
         Ok(sent)
@@ -396,8 +396,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::config::{Dollars, ReviewerKind, ReviewerSettings};
-    use crate::domain::{RunStatus, Source};
+    use crate::config::{ReviewerKind, ReviewerSettings, Settings};
+    use crate::domain::{PanelOpinion, RunStatus, Source};
     use crate::runner::fixture::RunnerFixture;
 
     fn request(reviewer: &str, demand: ReviewDemand) -> ReviewRequest {
@@ -409,6 +409,40 @@ mod tests {
             started_in_session: 0,
             demand,
         }
+    }
+
+    /// Returns a fixture with a commit and the reviewers `paid` and `other`, whose settings may be changed further.
+    fn start_with_paid_reviewers(change: impl FnOnce(&mut Settings)) -> RunnerFixture {
+        let mut fixture = RunnerFixture::new();
+        let settings = Arc::make_mut(&mut fixture.services.settings);
+        for name in ["paid", "other"] {
+            let reviewer = ReviewerSettings {
+                model: "m".to_owned(),
+                price_input: Dollars::new(2.0),
+                price_output: Dollars::new(8.0),
+                ..ReviewerSettings::new(ReviewerKind::Openai)
+            };
+            settings.reviewers.insert(name.to_owned(), reviewer);
+        }
+        change(settings);
+        fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        fixture
+    }
+
+    #[test]
+    fn who_judges_and_is_escalated_to_counts_once_for_both() {
+        let names = ["paid", "builtin"].map(str::to_owned).to_vec();
+        let panel = PanelSettings {
+            judge: Some("other".to_owned()),
+            escalate: Some(PanelOpinion::parse("other", "p0").expect("an opinion")),
+            ..PanelSettings::of_request("p", names)
+        };
+        let fixture = start_with_paid_reviewers(|settings| drop(settings.panels.insert("p".to_owned(), panel)));
+        let preview = fixture.services.launcher().preview_request(&request("panel:p", ReviewDemand::AsNeeded));
+        let preview = preview.expect("a forecast");
+        let limit = |name| fixture.services.reviewers().cost_limit(name).expect("a reviewer of the settings");
+        assert_eq!(preview.opinions, [ReviewerTerms { name: "other".to_owned(), limit: limit("other") }]);
+        assert_eq!(preview.limit, Some(limit("paid").plus(limit("other"))));
     }
 
     #[test]
@@ -433,18 +467,7 @@ mod tests {
 
     #[test]
     fn a_panel_is_forecast_by_member_and_only_those_that_start_are_paid() {
-        let mut fixture = RunnerFixture::new();
-        let settings = Arc::make_mut(&mut fixture.services.settings);
-        for name in ["paid", "other"] {
-            let reviewer = ReviewerSettings {
-                model: "m".to_owned(),
-                price_input: Dollars::new(2.0),
-                price_output: Dollars::new(8.0),
-                ..ReviewerSettings::new(ReviewerKind::Openai)
-            };
-            settings.reviewers.insert(name.to_owned(), reviewer);
-        }
-        fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        let fixture = start_with_paid_reviewers(|_| {});
         let launcher = fixture.services.launcher();
         let preview = |reviewer, demand| launcher.preview_request(&request(reviewer, demand)).expect("a forecast");
         let panel = |demand| {

@@ -103,10 +103,9 @@ impl ReviewerAccess<'_> {
         is_asked: impl Fn(&str) -> bool,
         spent_before: f64,
     ) -> Result<CostLimit, RunnerError> {
-        let opinions = panel.opinions();
-        let members = panel.reviewers.iter().filter(|name| is_asked(name));
-        let asked = members.chain(opinions.iter().map(|opinion| &opinion.reviewer));
-        let asked: Vec<&str> = asked.map(String::as_str).collect();
+        let members = panel.reviewers.iter().map(String::as_str).filter(|name| is_asked(name));
+        // The budgets of a run hold for all second opinions together: who gives two sorts of them counts once.
+        let asked: Vec<&str> = members.chain(panel.opinion_reviewers()).collect();
         let members = asked.iter().map(|name| self.cost_limit(name));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);
