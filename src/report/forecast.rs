@@ -46,9 +46,10 @@ pub fn describe_decision(decision: &Decision, name_run: impl Fn(&RunId) -> Strin
     }
 }
 
-/// Describes what becomes of the members of a panel: `sonnet, builtin: reused; gpt, gemini: ~8k tokens`. `None` without
-/// members.
-pub fn describe_members(members: &[MemberForecast]) -> Option<String> {
+/// Describes what becomes of the members of a panel, and who may give second opinions: `sonnet, builtin: reused; gpt, gemini:
+/// ~8k tokens; opus for opinions`. `None` without members.
+pub fn describe_members(preview: &RequestPreview) -> Option<String> {
+    let members = preview.members.as_slice();
     let list = |wanted: &dyn Fn(&MemberForecast) -> bool, said: &str| {
         let named = members.iter().filter(|member| wanted(member)).map(|member| member.reviewer.as_str());
         let named: Vec<&str> = named.collect();
@@ -62,6 +63,10 @@ pub fn describe_members(members: &[MemberForecast]) -> Option<String> {
         list(&|member| matches!(member.action, ReviewAction::Skip), "nothing to review"),
         list(&|member| member.starts() && !sends(member), "0 tokens"),
         list(&sends, &format!("~{}", format_tokens(tokens))),
+        (!preview.opinions.is_empty()).then(|| {
+            let names: Vec<&str> = preview.opinions.iter().map(|opinion| opinion.name.as_str()).collect();
+            format!("{} for opinions", names.join(", "))
+        }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -322,6 +322,13 @@ fn a_revision_that_the_forecast_refuses_is_picked_again() {
     unpriced_panel_preview(),
     &["first requests ~8.2k tokens; at most $0.20 without gpt, whose price is not known"]
 )]
+#[case::a_panel_with_a_judge(
+    RequestPreview {
+        opinions: vec![ReviewerTerms { name: "opus".to_owned(), limit: CostLimit::AtMost { dollars: 1.4 } }],
+        ..panel_preview()
+    },
+    &["gpt, gemini: ~8.2k tokens; opus for opinions"]
+)]
 #[case::a_judge_without_a_key(
     RequestPreview { missing_key: Some("opus has no API key: the variable X is not set".to_owned()), ..panel_preview() },
     &["it would be refused: opus has no API key: the variable X is not set", "at most $0.40"]

@@ -18,7 +18,7 @@ pub fn describe_preview(app: &App, preview: &RequestPreview, limit: Option<CostL
     let answer = describe_decision(&preview.decision, |run| name_run(app, run));
     described.push((answer, if starts { Role::Normal } else { Role::Good }));
     if starts {
-        described.extend(describe_members(&preview.members).map(|line| (line, Role::Normal)));
+        described.extend(describe_members(preview).map(|line| (line, Role::Normal)));
         described.extend(list_request_notes(preview).into_iter().map(|note| (note, Role::Warn)));
         described.extend(describe_sending(preview, limit).map(|line| (line, Role::Muted)));
     }
