@@ -15,7 +15,7 @@ use super::session::{Invocation, Session};
 use super::stats::{StatsSince, parse_since};
 use super::{complete, output};
 use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
-use crate::domain::{FindingId, Panel, RunFigures, RunId, RunStatus};
+use crate::domain::{FindingId, Panel, RunFigures, RunId, RunReviewer, RunStatus};
 use crate::report::{ComparedRun, ComparisonSum, ReviewSpending, RunComparison};
 use crate::runner::find_listed_reports;
 use crate::store::{RunRow, Store, StoreView};
@@ -214,9 +214,18 @@ fn pair_reviewers(
     }
     let is_panel = |name: &str| Panel::name_of(name).is_some();
     let has_panel = is_panel(&one) || is_panel(&other);
-    let runs = |name: String| completed_runs(view, since_ms).filter(move |row| row.reviewer == name);
-    let pairs = pair_runs(runs(one), runs(other), |row| (row.scope_hash, row.diff_fingerprint));
-    pairs.map(Some).ok_or_else(|| {
+    let runs = |name: &str| {
+        let name = name.to_owned();
+        completed_runs(view, since_ms).filter(move |row| row.reviewer == name)
+    };
+    // Who is asked for some kinds only is another sort of reviewer, with which nothing is compared unless there is nothing else.
+    let pair_of_one_focus = || {
+        pair_runs(runs(&one), runs(&other), |row| {
+            [row.scope_hash, row.diff_fingerprint, RunReviewer::focus_of_version(row.policy_version)]
+        })
+    };
+    let pair = || pair_runs(runs(&one), runs(&other), |row| [row.scope_hash, row.diff_fingerprint]);
+    pair_of_one_focus().or_else(pair).map(Some).ok_or_else(|| {
         let hint = match has_panel {
             true => "`revdeck review --panel NAME` and `--reviewer NAME` have both look at one change".to_owned(),
             false => format!("`revdeck review --reviewer {first},{second}` has both look at one change"),
@@ -261,7 +270,10 @@ fn pair_prompt_sets(
     };
     let pair = |with_members: bool| {
         let (first, second) = (runs(first, with_members), runs(second, with_members));
-        pair_runs(first, second, |row| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model])
+        pair_runs(first, second, |row| {
+            let focus = RunReviewer::focus_of_version(row.policy_version);
+            [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model, focus]
+        })
     };
     pair(false).or_else(|| pair(true)).ok_or_else(|| {
         let who = reviewer.unwrap_or("any reviewer");

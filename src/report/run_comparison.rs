@@ -13,7 +13,7 @@ use super::json::{build_versioned, encode_finding};
 use super::{ExportedFinding, TextOptions, TextStyle, TextTable};
 use crate::config::DEFAULT_PROMPT_SET;
 use crate::domain::text::format_thousands;
-use crate::domain::{Finding, FindingStatus, RunStatus};
+use crate::domain::{Finding, FindingStatus, RunReviewer, RunStatus};
 use crate::review::merge_reports;
 use crate::store::{RunRow, StoreView};
 
@@ -27,6 +27,8 @@ pub struct ComparedRun {
     reviewer: String,
     model: String,
     prompt_set: Option<String>,
+    /// Words of the kinds that it was asked for, separated by commas; empty for all kinds.
+    focus: String,
     spending: ReviewSpending,
     took_ms: i64,
     status: RunStatus,
@@ -88,6 +90,7 @@ impl ComparedRun {
             reviewer: run.reviewer.to_owned(),
             model: run.model.to_owned(),
             prompt_set: run.prompt_set().map(str::to_owned),
+            focus: RunReviewer::focus_of_version(run.policy_version).to_owned(),
             spending,
             took_ms: members.map(|member| took(&member)).fold(took(run), i64::max),
             status: run.status,
@@ -108,6 +111,11 @@ impl ComparedRun {
     fn set_name(&self) -> &str {
         name_set(self.prompt_set.as_deref())
     }
+}
+
+/// Describes the kinds that a reviewer was asked for: `SECURITY, CONCURRENCY`.
+fn describe_focus(focus: &str) -> String {
+    if focus.is_empty() { "all kinds".to_owned() } else { focus.replace(',', ", ") }
 }
 
 /// Returns the name of a prompt set, also for the prompts outside of a set.
@@ -159,7 +167,10 @@ impl<'a> RunComparison<'a> {
         if self.runs.iter().any(|run| run.prompt_set.is_some()) {
             row(&mut table, "prompts", &|run| run.set_name().to_owned());
         }
-        // Who has not seen a part of the change could not find its problems.
+        // Who was not asked for a kind, or has not seen a part of the change, could not find its problems.
+        if self.runs.iter().any(|run| !run.focus.is_empty()) {
+            row(&mut table, "asked for", &|run| describe_focus(&run.focus));
+        }
         if !self.runs.iter().all(|run| run.is_whole()) {
             row(&mut table, "review", &|run| run.describe_end().to_owned());
         }
@@ -237,6 +248,7 @@ impl<'a> RunComparison<'a> {
                 "reviewer": run.reviewer,
                 "model": run.model,
                 "prompt_set": run.prompt_set,
+                "focus": run.focus.split(',').filter(|kind| !kind.is_empty()).collect::<Vec<_>>(),
                 "findings": run.findings.len(),
                 "tokens": run.spending.tokens,
                 "cost": run.spending.cost,

@@ -497,11 +497,23 @@ fn a_focus_is_asked_for_and_is_another_question_than_the_whole_review() {
     assert!(!panel.two.requests()[0].to_string().contains("Look for problems of these kinds"));
     let member = panel.member(&run, "one");
     assert_eq!(member.reviewed_by.focus, [Kind::Security]);
+    // A comparison says who was asked for less, and takes two whole reviews where there are such.
+    let compared = || {
+        let compared = panel.place.test.json(&["compare", "one", "two", "--format", "json"], DONE);
+        (compared["runs"][0]["run_id"].clone(), [0, 1].map(|side| compared["runs"][side]["focus"].clone()))
+    };
+    assert_eq!(compared(), (json!(member.run_id), [json!(["SECURITY"]), json!([])]));
+    let shown = out(&panel.place.test.revdeck(&["compare", "one", "two"]));
+    let line = shown.lines().find(|line| line.starts_with("asked for")).unwrap_or_default();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["asked", "for", "SECURITY", "all", "kinds"], "{shown}");
     // The whole review is not answered by the narrow one, nor the other way round.
     let whole = panel.review(&["--reviewer", "one"], DONE);
     assert_ne!(whole.run_id, member.run_id);
     assert_eq!(panel.one.asked(), 2);
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
+    panel.review(&["--reviewer", "one,two", "--force"], DONE);
+    panel.review(&["--panel", "all", "--force"], DONE);
+    assert_eq!(compared().1, [json!([]), json!([])], "the newest review of the first model is a narrow one");
 }
 
 #[test]

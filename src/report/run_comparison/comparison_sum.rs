@@ -206,6 +206,7 @@ mod tests {
             reviewer: reviewer.to_owned(),
             model: format!("{reviewer}-1"),
             prompt_set: None,
+            focus: String::new(),
             spending: ReviewSpending { tokens: 1_500, cost: Some(0.25) },
             took_ms: 4_000,
             status: RunStatus::Completed,
