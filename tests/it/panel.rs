@@ -490,7 +490,7 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
 
 #[test]
 fn a_focus_is_asked_for_and_is_another_question_than_the_whole_review() {
-    let panel = Panel::start(vec![first(), first()], vec![second()], "focus = { one = [\"SECURITY\"] }");
+    let panel = Panel::start(vec![first(); 4], vec![second(); 3], "focus = { one = [\"SECURITY\"] }");
     let run = panel.review(&["--panel", "all"], DONE);
     let asked = panel.one.requests()[0].to_string();
     assert!(asked.contains("Look for problems of these kinds") && asked.contains("SECURITY"), "{asked}");
