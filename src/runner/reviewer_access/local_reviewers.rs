@@ -8,8 +8,8 @@ use std::time::Duration;
 use reqwest::Url;
 
 use crate::config::{Dollars, ModelCatalog, Paths, ReviewerKind, ReviewerSettings};
-use crate::domain::Voice;
 use crate::domain::text::format_thousands;
+use crate::domain::{ErrorClass, Voice};
 use crate::reviewers::chat::ChatError;
 use crate::reviewers::local::{
     LocalAnswer, LocalModel, LocalServer, LocalServerKind, OLLAMA_PORT, OmittedModel, find_servers,
@@ -301,7 +301,8 @@ fn set_tools(reviewer: &mut LocalReviewer) {
     };
 }
 
-/// Tests the models of a server one after the other, because they share its memory.
+/// Tests the models of a server one after the other, because they share its memory. If nobody asked for these tests, the first
+/// one that runs out of time is the last: a server that hangs would be waited for by each model.
 fn test_reviewers(
     found: &mut DiscoveredServer,
     (address, tests): (SocketAddr, ModelTests),
@@ -309,9 +310,10 @@ fn test_reviewers(
     begin_test: &dyn Fn(&str),
     stop: &dyn Fn() -> bool,
 ) -> std::io::Result<()> {
+    let mut has_timed_out = false;
     for reviewer in &mut found.reviewers {
         let is_wanted = match tests {
-            ModelTests::Loaded => reviewer.model.is_loaded,
+            ModelTests::Loaded => reviewer.model.is_loaded && !has_timed_out,
             ModelTests::All => true,
             ModelTests::None => false,
         };
@@ -333,7 +335,10 @@ fn test_reviewers(
             Ok(ToolProbe::NotCalled) => ToolVerdict::NotCalled,
             Ok(ToolProbe::NotGiven) => ToolVerdict::NotDeclared,
             Err(ChatError { cancelled: true, .. }) => continue,
-            Err(error) => ToolVerdict::Failed(error.summary),
+            Err(error) => {
+                has_timed_out |= error.class == ErrorClass::Timeout;
+                ToolVerdict::Failed(error.summary)
+            }
         };
         set_tools(reviewer);
         if !reviewer.model.is_loaded && found.kind == LocalServerKind::Ollama {
