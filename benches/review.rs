@@ -256,6 +256,7 @@ fn merge(panel: &[Reviewer]) -> OneList {
             kinds: None,
             confirmed: &[],
             fixed: &[],
+            held_back: &[],
         })
         .collect();
     merge_panel(&members, |_| false, |_| None, |_, _| None)

@@ -15,7 +15,7 @@ use super::session::{Invocation, Session};
 use super::stats::{StatsSince, parse_since};
 use super::{complete, output};
 use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
-use crate::domain::{FindingId, Panel, RunFigures, RunId, RunStatus};
+use crate::domain::{FindingId, Panel, RunFigures, RunId, RunReviewer, RunStatus};
 use crate::report::{ComparedRun, ComparisonSum, ReviewSpending, RunComparison};
 use crate::runner::find_listed_reports;
 use crate::store::{RunRow, Store, StoreView};
@@ -162,11 +162,21 @@ fn pair_runs<'v, K: Eq + Hash>(
     Some(RunPairs { newest: pairs.next()?, older: pairs.collect() })
 }
 
-/// Returns the name of a reviewer as the runs have it: the name itself, or that of the panel with this name. `None` if no run
-/// has it.
+/// Returns the name of a reviewer as the runs have it: the name itself, or that of the panel with this name or with these
+/// reviewers, separated by commas. `None` if no run has it.
 fn find_reviewer(view: &StoreView, name: &str) -> Option<String> {
-    let names = [name.to_owned(), format!("{}{name}", Panel::PREFIX)];
+    let names = [name.to_owned(), format!("{}{}", Panel::PREFIX, name.replace(',', "+"))];
     names.into_iter().find(|name| (0..view.run_count()).any(|index| view.run(index).reviewer == name))
+}
+
+/// Returns the option of `review` that asks for a reviewer or a panel, by its name in the runs: `--reviewer sonnet`,
+/// `--panel three`, or `--reviewer a,b` for a panel without a table.
+fn describe_request(reviewer: &str) -> String {
+    match Panel::name_of(reviewer) {
+        Some(members) if members.contains('+') => format!("--reviewer {}", members.replace('+', ",")),
+        Some(panel) => format!("--panel {panel}"),
+        None => format!("--reviewer {reviewer}"),
+    }
 }
 
 /// Refuses a reviewer beside a run, and a reviewer beside itself.
@@ -204,9 +214,18 @@ fn pair_reviewers(
     }
     let is_panel = |name: &str| Panel::name_of(name).is_some();
     let has_panel = is_panel(&one) || is_panel(&other);
-    let runs = |name: String| completed_runs(view, since_ms).filter(move |row| row.reviewer == name);
-    let pairs = pair_runs(runs(one), runs(other), |row| (row.scope_hash, row.diff_fingerprint));
-    pairs.map(Some).ok_or_else(|| {
+    let runs = |name: &str| {
+        let name = name.to_owned();
+        completed_runs(view, since_ms).filter(move |row| row.reviewer == name)
+    };
+    // Who is asked for some kinds only is another sort of reviewer, with which nothing is compared unless there is nothing else.
+    let pair_of_one_focus = || {
+        pair_runs(runs(&one), runs(&other), |row| {
+            [row.scope_hash, row.diff_fingerprint, RunReviewer::focus_of_version(row.policy_version)]
+        })
+    };
+    let pair = || pair_runs(runs(&one), runs(&other), |row| [row.scope_hash, row.diff_fingerprint]);
+    pair_of_one_focus().or_else(pair).map(Some).ok_or_else(|| {
         let hint = match has_panel {
             true => "`revdeck review --panel NAME` and `--reviewer NAME` have both look at one change".to_owned(),
             false => format!("`revdeck review --reviewer {first},{second}` has both look at one change"),
@@ -240,7 +259,10 @@ fn pair_prompt_sets(
         let set = Some(set).filter(|set| *set != DEFAULT_PROMPT_SET).map(str::to_owned);
         completed_runs(view, since_ms).filter(move |row| {
             let is_asked_for = match reviewer {
-                Some(name) => row.reviewer == name,
+                Some(name) => {
+                    row.reviewer == name
+                        || Panel::name_of(row.reviewer).is_some_and(|panel| panel == name.replace(',', "+"))
+                }
                 None => with_members || row.member_of.is_empty(),
             };
             is_asked_for && row.prompt_set() == set.as_deref()
@@ -248,13 +270,17 @@ fn pair_prompt_sets(
     };
     let pair = |with_members: bool| {
         let (first, second) = (runs(first, with_members), runs(second, with_members));
-        pair_runs(first, second, |row| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model])
+        pair_runs(first, second, |row| {
+            let focus = RunReviewer::focus_of_version(row.policy_version);
+            [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model, focus]
+        })
     };
     pair(false).or_else(|| pair(true)).ok_or_else(|| {
         let who = reviewer.unwrap_or("any reviewer");
+        let named = reviewer.map(|name| find_reviewer(view, name).unwrap_or_else(|| name.to_owned()));
         let hint = format!(
-            "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
-            reviewer.unwrap_or("NAME")
+            "`revdeck review {} --prompt-set {first}`, and the same with {second}, review one change with both",
+            describe_request(named.as_deref().unwrap_or("NAME"))
         );
         let when = if since_ms.is_some() { " since then" } else { "" };
         CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}{when}"))

@@ -3,7 +3,7 @@
 use super::error::{CliError, CliExitCode};
 use super::output;
 use crate::domain::text::sanitize_line;
-use crate::report::forecast::{describe_costs, describe_decision, describe_size, encode_forecast, list_limit_notes};
+use crate::report::forecast::{describe_costs, describe_decision, describe_size, encode_forecast, list_request_notes};
 use crate::report::{OutputFormat, json};
 use crate::runner::RequestPreview;
 
@@ -11,13 +11,13 @@ use crate::runner::RequestPreview;
 /// nothing if nothing starts.
 pub fn announce_costs(preview: &RequestPreview) {
     let costs = describe_costs(preview).map(|costs| format!("forecast: {costs}"));
-    let notes = list_limit_notes(preview).into_iter().map(|note| format!("note: {note}"));
+    let notes = list_request_notes(preview).into_iter().map(|note| format!("note: {note}"));
     for line in costs.into_iter().chain(notes) {
         output::print_note(&sanitize_line(&line));
     }
 }
 
-/// Prints a forecast: the size of the change, the decision, the costs, and what no limit can count.
+/// Prints a forecast: the size of the change, the decision, the costs, what no limit can count, and who has no key.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn print_estimate(preview: &RequestPreview, format: OutputFormat) -> Result<
     }
     let size = describe_size(&preview.scope.to_string(), preview);
     let decision = describe_decision(&preview.decision, ToString::to_string);
-    let lines = [size, decision].into_iter().chain(describe_costs(preview)).chain(list_limit_notes(preview));
+    let lines = [size, decision].into_iter().chain(describe_costs(preview)).chain(list_request_notes(preview));
     let lines: String = lines.map(|line| format!("{}\n", sanitize_line(&line))).collect();
     output::print(&lines)?;
     Ok(CliExitCode::Done)

@@ -187,6 +187,9 @@ fn format_panels(settings: &Settings) -> String {
     }
     said.push_str(&match settings.default_panel.as_str() {
         "" => "* reviews when nobody else is named\n".to_owned(),
+        panel if !settings.panels.contains_key(panel) => {
+            format!("default_panel names {}, and there is no such panel\n", sanitize_line(panel))
+        }
         panel => format!("the panel {} reviews when you name nobody, * when an assistant does\n", sanitize_line(panel)),
     });
     said

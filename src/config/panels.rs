@@ -279,6 +279,13 @@ impl PanelSettings {
         self.escalate.iter().cloned().chain(judge).collect()
     }
 
+    /// Returns the reviewers that give second opinions, each once: one may be the judge and the one to whom the panel escalates.
+    pub fn opinion_reviewers(&self) -> Vec<&str> {
+        let escalate = self.escalate.as_ref().map(|opinion| opinion.reviewer.as_str());
+        let judge = self.judge.as_deref().filter(|judge| escalate != Some(*judge));
+        escalate.into_iter().chain(judge).collect()
+    }
+
     /// Returns the settings by field, for a list of what is in effect.
     pub fn list_fields(&self) -> Vec<(&'static str, SettingValue)> {
         let reviewers = ("reviewers", SettingValue::List(self.reviewers.clone()));

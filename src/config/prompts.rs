@@ -372,6 +372,11 @@ impl Prompts {
         let parts = named.flat_map(|(name, text)| [name.file().as_bytes(), text.as_bytes()]);
         content_hash(parts).chars().take(16).collect()
     }
+
+    /// Returns a hash (16 hexadecimal digits) of the text with which second opinions on the list of a panel are asked for.
+    pub fn judge_version(&self) -> String {
+        content_hash([self.texts[PromptName::Judge as usize].as_bytes()]).chars().take(16).collect()
+    }
 }
 
 /// Returns the path of the file for a prompt in a folder of prompts.

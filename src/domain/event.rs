@@ -215,7 +215,7 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         taken_over: bool,
     },
-    /// A request failed, and the conversation continued without its answer.
+    /// A request failed or could not be sent, and the conversation continued without its answer.
     Unanswered {
         /// Number of the failed request.
         turn: u32,

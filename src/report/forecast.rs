@@ -46,9 +46,10 @@ pub fn describe_decision(decision: &Decision, name_run: impl Fn(&RunId) -> Strin
     }
 }
 
-/// Describes what becomes of the members of a panel: `sonnet, builtin: reused; gpt, gemini: ~8k tokens`. `None` without
-/// members.
-pub fn describe_members(members: &[MemberForecast]) -> Option<String> {
+/// Describes what becomes of the members of a panel, and who may give second opinions: `sonnet, builtin: reused; gpt, gemini:
+/// ~8k tokens; opus for opinions`. `None` without members.
+pub fn describe_members(preview: &RequestPreview) -> Option<String> {
+    let members = preview.members.as_slice();
     let list = |wanted: &dyn Fn(&MemberForecast) -> bool, said: &str| {
         let named = members.iter().filter(|member| wanted(member)).map(|member| member.reviewer.as_str());
         let named: Vec<&str> = named.collect();
@@ -62,6 +63,10 @@ pub fn describe_members(members: &[MemberForecast]) -> Option<String> {
         list(&|member| matches!(member.action, ReviewAction::Skip), "nothing to review"),
         list(&|member| member.starts() && !sends(member), "0 tokens"),
         list(&sends, &format!("~{}", format_tokens(tokens))),
+        (!preview.opinions.is_empty()).then(|| {
+            let names: Vec<&str> = preview.opinions.iter().map(|opinion| opinion.name.as_str()).collect();
+            format!("{} for opinions", names.join(", "))
+        }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -137,10 +142,12 @@ pub fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> O
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// Returns what limits say about the costs: who cannot be counted, and that nothing can be sent.
-pub fn list_limit_notes(preview: &RequestPreview) -> Vec<String> {
+/// Returns what stands in the way of the review, and what limits say about the costs: who has no key, who cannot be counted, and
+/// that nothing can be sent.
+pub fn list_request_notes(preview: &RequestPreview) -> Vec<String> {
+    let refused = preview.missing_key.as_ref().map(|missing| format!("it would be refused: {missing}"));
     let uncounted = preview.uncounted.as_ref().map(ToString::to_string);
-    uncounted.into_iter().chain(preview.no_room.clone()).collect()
+    refused.into_iter().chain(uncounted).chain(preview.no_room.clone()).collect()
 }
 
 /// Describes what each member of a panel and all of them together will probably send first and may cost at most:
@@ -235,6 +242,7 @@ pub fn encode_forecast(preview: &RequestPreview) -> Value {
         "spent_before": preview.spent_before,
         "uncounted": uncounted,
         "no_room": preview.no_room,
+        "missing_key": preview.missing_key,
     })
 }
 
@@ -292,6 +300,7 @@ mod tests {
             spent_before: 0.0,
             uncounted: None,
             no_room: None,
+            missing_key: None,
         }
     }
 

@@ -13,7 +13,7 @@ use super::json::{build_versioned, encode_finding};
 use super::{ExportedFinding, TextOptions, TextStyle, TextTable};
 use crate::config::DEFAULT_PROMPT_SET;
 use crate::domain::text::format_thousands;
-use crate::domain::{Finding, FindingStatus};
+use crate::domain::{Finding, FindingStatus, RunReviewer, RunStatus};
 use crate::review::merge_reports;
 use crate::store::{RunRow, StoreView};
 
@@ -27,8 +27,13 @@ pub struct ComparedRun {
     reviewer: String,
     model: String,
     prompt_set: Option<String>,
+    /// Words of the kinds that it was asked for, separated by commas; empty for all kinds.
+    focus: String,
     spending: ReviewSpending,
     took_ms: i64,
+    status: RunStatus,
+    /// True if it ended by itself without a part of what it should have reviewed.
+    is_incomplete: bool,
 }
 
 /// Tokens and cost of a review; of a panel those of all its members, too.
@@ -76,20 +81,41 @@ impl ComparedRun {
                 view.rate_finding(finding);
             }
         }
+        let took = |run: &RunRow<'_>| run.updated_ms.saturating_sub(run.created_ms);
+        // As for the cost, a member counts that another request has paid for.
+        let members = run.panel_members().filter_map(|(id, _)| Some(view.run(view.run_index(id)?)));
         Self {
             id: run.id.to_owned(),
             findings,
             reviewer: run.reviewer.to_owned(),
             model: run.model.to_owned(),
             prompt_set: run.prompt_set().map(str::to_owned),
+            focus: RunReviewer::focus_of_version(run.policy_version).to_owned(),
             spending,
-            took_ms: run.updated_ms.saturating_sub(run.created_ms),
+            took_ms: members.map(|member| took(&member)).fold(took(run), i64::max),
+            status: run.status,
+            is_incomplete: run.incomplete,
         }
+    }
+
+    /// Returns true if the run has reviewed all that it should have.
+    fn is_whole(&self) -> bool {
+        self.status == RunStatus::Completed && !self.is_incomplete
+    }
+
+    /// Describes how far the review came: `completed`, `incomplete`, or the status of a run that has not ended by itself.
+    fn describe_end(&self) -> &'static str {
+        if self.is_incomplete { "incomplete" } else { self.status.word() }
     }
 
     fn set_name(&self) -> &str {
         name_set(self.prompt_set.as_deref())
     }
+}
+
+/// Describes the kinds that a reviewer was asked for: `SECURITY, CONCURRENCY`.
+fn describe_focus(focus: &str) -> String {
+    if focus.is_empty() { "all kinds".to_owned() } else { focus.replace(',', ", ") }
 }
 
 /// Returns the name of a prompt set, also for the prompts outside of a set.
@@ -140,6 +166,13 @@ impl<'a> RunComparison<'a> {
         });
         if self.runs.iter().any(|run| run.prompt_set.is_some()) {
             row(&mut table, "prompts", &|run| run.set_name().to_owned());
+        }
+        // Who was not asked for a kind, or has not seen a part of the change, could not find its problems.
+        if self.runs.iter().any(|run| !run.focus.is_empty()) {
+            row(&mut table, "asked for", &|run| describe_focus(&run.focus));
+        }
+        if !self.runs.iter().all(|run| run.is_whole()) {
+            row(&mut table, "review", &|run| run.describe_end().to_owned());
         }
         row(&mut table, "findings", &|run| run.findings.len().to_string());
         for outcome in ["addressed", "dismissed", "undecided"] {
@@ -215,10 +248,13 @@ impl<'a> RunComparison<'a> {
                 "reviewer": run.reviewer,
                 "model": run.model,
                 "prompt_set": run.prompt_set,
+                "focus": run.focus.split(',').filter(|kind| !kind.is_empty()).collect::<Vec<_>>(),
                 "findings": run.findings.len(),
                 "tokens": run.spending.tokens,
                 "cost": run.spending.cost,
                 "took_ms": run.took_ms,
+                "status": run.status.word(),
+                "incomplete": run.is_incomplete,
             })
         };
         let encode_all =

@@ -25,7 +25,7 @@ use super::dedup::sort_by_urgency;
 use super::report_merge::{MemberReport, merge_report_refs};
 use crate::domain::{
     Confidence, Coverage, Dispute, Finding, FindingId, FindingStep, Kind, KindRecord, LineRange, LoweredPriority,
-    Priority, RankRule, RunId, Voice, wilson_lower_bound,
+    Priority, RankRule, RunId, SuppressedReport, Voice, wilson_lower_bound,
 };
 
 /// Minimum number of decisions before a reviewer's record in a kind lowers a report. Project requirement.
@@ -61,6 +61,8 @@ pub struct MemberResult<'a> {
     pub confirmed: &'a [FindingId],
     /// Known findings of earlier runs that it calls fixed.
     pub fixed: &'a [FindingId],
+    /// Reports that its run has held back: the reviewer is not silent about their problems.
+    pub held_back: &'a [SuppressedReport],
 }
 
 /// The findings of a panel, merged.
@@ -391,7 +393,8 @@ fn adopt_suggestion(finding: Finding, report: &PanelReport<'_>) -> Finding {
 }
 
 /// Returns the names of the members that reviewed the lines of a finding to the end and did not report it. Lines in a hunk
-/// are reviewed with the hunk; lines that are in no hunk of a member are reviewed with their file.
+/// are reviewed with the hunk; lines that are in no hunk of a member are reviewed with their file. A report that the member's
+/// run has held back is a report.
 fn list_silent(members: &[IndexedMember<'_>], said: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
     let path = &finding.repo_relative_path;
     let has_hunk = |member: &IndexedMember<'_>| member.hunks_of(path).iter().any(|hunk| hunk.overlaps(finding.lines()));
@@ -400,11 +403,25 @@ fn list_silent(members: &[IndexedMember<'_>], said: &[PanelReport<'_>], finding:
         true => has_hunk(member),
         false => !member.hunks_of(path).is_empty(),
     };
+    let has_held_back = |member: &MemberResult<'_>| {
+        let reports = || said.iter().map(|report| report.finding).chain([finding]);
+        let mut held_back = member.held_back.iter().map(|held| &held.finding);
+        held_back.any(|held| held.repo_relative_path == *path && reports().any(|report| is_one_problem(report, held)))
+    };
     list_names(members, |member| {
         let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member.result));
         let can_report = member.result.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
-        member.result.is_finished && !has_spoken && can_report && has_reviewed(member)
+        member.result.is_finished
+            && !has_spoken
+            && can_report
+            && has_reviewed(member)
+            && !has_held_back(member.result)
     })
+}
+
+/// Returns true if the reports of two reviewers describe one problem.
+fn is_one_problem(one: &Finding, other: &Finding) -> bool {
+    merge_report_refs(&[vec![one], vec![other]]).len() == 1
 }
 
 /// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members. What revdeck's own

@@ -189,6 +189,7 @@ impl Services {
                 kinds: member.kinds(&smells),
                 confirmed,
                 fixed,
+                held_back: &member.output.held_back,
             })
             .collect();
         let reviewers: Vec<&str> = members.iter().map(EndedMember::main_reviewer).collect();

@@ -132,4 +132,8 @@ fn a_panel_is_compared_by_its_name() {
         (&compared["runs"][0]["reviewer"], &compared["runs"][1]["reviewer"]),
         (&"panel:pair".into(), &"builtin".into())
     );
+    // A panel without a table is named by its reviewers, as `review` names them.
+    run(&test, &["review", "--reviewer", "agent,builtin", "--wait"], DONE);
+    let compared = test.json(&["compare", "agent,builtin", "agent", "--format", "json"], DONE);
+    assert_eq!(compared["runs"][0]["reviewer"], "panel:agent+builtin");
 }

@@ -338,6 +338,31 @@ fn a_test_of_all_models_loads_them_and_keeps_the_window_that_they_got() {
 }
 
 #[test]
+fn a_server_that_does_not_answer_in_time_is_not_waited_for_by_each_model() {
+    let slow = LocalServer::start(|path, _, _| match path {
+        "/api/version" => Answer::Json(json!({ "version": "0.12.3" })),
+        "/api/tags" => Answer::Json(json!({ "models": [{ "name": "one" }, { "name": "two" }] })),
+        "/api/ps" => Answer::Json(json!({ "models": [
+            { "name": "one", "size": 9, "size_vram": 9, "context_length": 32768 },
+            { "name": "two", "size": 9, "size_vram": 9, "context_length": 32768 },
+        ]})),
+        "/api/show" => Answer::Json(json!({ "capabilities": ["completion", "tools"],
+            "model_info": { "general.architecture": "a", "a.context_length": 32768 } })),
+        "/api/chat" => Answer::Status(504, "x-none: 1"),
+        _ => missing(),
+    });
+    let (test, port) = (TestEnvironment::new(), slow.port());
+    let verdicts = |more: &[&str]| {
+        let arguments = [&["reviewers", "discover", "--port", port.as_str(), "--format", "json"], more].concat();
+        let models = test.json(&arguments, DONE)["servers"][0]["models"].clone();
+        [0, 1].map(|at| models[at]["tools"].clone())
+    };
+    assert_eq!(verdicts(&[]), ["failed", "not_tested"]);
+    assert_eq!(slow.chats().len(), 1);
+    assert_eq!(verdicts(&["--test"]), ["failed", "failed"], "who asks for the test of all models gets it");
+}
+
+#[test]
 fn without_a_server_one_sentence_says_what_to_do() {
     let test = TestEnvironment::new();
     // A port that was free a moment ago.

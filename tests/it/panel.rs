@@ -255,6 +255,21 @@ fn a_panel_pays_only_for_members_that_have_not_reviewed_the_change() {
 }
 
 #[test]
+fn a_panel_of_members_that_have_reviewed_the_change_needs_no_key() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    for reviewer in ["one", "two"] {
+        panel.review(&["--reviewer", reviewer], DONE);
+    }
+    let settings = std::fs::read_to_string(panel.place.test.home().join("config.toml")).expect("settings");
+    let keyless = settings.replace("api_key_cmd = \"printf made-up\"", "api_key_env = \"KEY_OF_NOBODY\"");
+    panel.place.settings(&keyless);
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    assert_eq!((panel.findings(&run).len(), panel.one.asked(), panel.two.asked()), (3, 1, 1));
+    let error = panel.place.test.errors(&["review", "--reviewer", "one,two", "--force"], USAGE);
+    assert!(error.contains("one has no API key"), "{error}");
+}
+
+#[test]
 fn a_member_that_fails_is_said_and_only_that_one_is_asked_again() {
     let panel = Panel::start(vec![first()], vec![refusal(), second()], "");
     let run = panel.review(&["--panel", "all"], INCOMPLETE);
@@ -475,18 +490,30 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
 
 #[test]
 fn a_focus_is_asked_for_and_is_another_question_than_the_whole_review() {
-    let panel = Panel::start(vec![first(), first()], vec![second()], "focus = { one = [\"SECURITY\"] }");
+    let panel = Panel::start(vec![first(); 4], vec![second(); 3], "focus = { one = [\"SECURITY\"] }");
     let run = panel.review(&["--panel", "all"], DONE);
     let asked = panel.one.requests()[0].to_string();
     assert!(asked.contains("Look for problems of these kinds") && asked.contains("SECURITY"), "{asked}");
     assert!(!panel.two.requests()[0].to_string().contains("Look for problems of these kinds"));
     let member = panel.member(&run, "one");
     assert_eq!(member.reviewed_by.focus, [Kind::Security]);
+    // A comparison says who was asked for less, and takes two whole reviews where there are such.
+    let compared = || {
+        let compared = panel.place.test.json(&["compare", "one", "two", "--format", "json"], DONE);
+        (compared["runs"][0]["run_id"].clone(), [0, 1].map(|side| compared["runs"][side]["focus"].clone()))
+    };
+    assert_eq!(compared(), (json!(member.run_id), [json!(["SECURITY"]), json!([])]));
+    let shown = out(&panel.place.test.revdeck(&["compare", "one", "two"]));
+    let line = shown.lines().find(|line| line.starts_with("asked for")).unwrap_or_default();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["asked", "for", "SECURITY", "all", "kinds"], "{shown}");
     // The whole review is not answered by the narrow one, nor the other way round.
     let whole = panel.review(&["--reviewer", "one"], DONE);
     assert_ne!(whole.run_id, member.run_id);
     assert_eq!(panel.one.asked(), 2);
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
+    panel.review(&["--reviewer", "one,two", "--force"], DONE);
+    panel.review(&["--panel", "all", "--force"], DONE);
+    assert_eq!(compared().1, [json!([]), json!([])], "the newest review of the first model is a narrow one");
 }
 
 #[test]

@@ -150,6 +150,12 @@ fn the_models_of_a_panel_get_the_set() {
     assert_eq!(compare(&[]), [&plain, &strict].map(|run| run.run_id.to_string()));
     assert_eq!(compare(&["one"]), [&plain, &strict].map(|run| member(run, "one").run_id.to_string()));
     assert_eq!(compare(&[&format!("{}pair", Panel::PREFIX)]), compare(&[]));
+    assert_eq!(compare(&["pair"]), compare(&[]), "as people name it");
+    let test = &sets.place.test;
+    let sum = ["compare", "pair", "--prompt-set", "default,strict", "--all", "--format", "json"];
+    assert_eq!(test.json(&sum, DONE)["changes"], 1);
+    let error = test.errors(&["compare", "pair", "--prompt-set", "copy,strict"], USAGE);
+    assert!(error.contains("`revdeck review --panel pair --prompt-set copy`"), "{error}");
 }
 
 #[test]

@@ -6,10 +6,12 @@ use super::super::reviewers::is_window_guessed;
 use super::super::session::read_variable;
 use super::CheckStatus;
 use crate::config::{
-    ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, ReviewerKind, ReviewerSettings, Settings, ToolUse,
+    ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, PanelSettings, ReviewerKind, ReviewerSettings, Settings,
+    ToolUse,
 };
 
-/// Checks that the default reviewer exists and that each configured reviewer has its program, model facts and key.
+/// Checks that the default reviewer and the default panel exist and that each configured reviewer has its program, model facts
+/// and key.
 pub(super) fn judge_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<(CheckStatus, String)> {
     let default = settings.default_reviewer.as_str();
     let mut judged = Vec::new();
@@ -22,13 +24,33 @@ pub(super) fn judge_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec
             format!("there is no reviewer named {default:?}, the default_reviewer; there are: {}", there.join(", "));
         judged.push((CheckStatus::Bad, text));
     }
+    judged.extend(find_missing_panel(settings));
+    let panel = settings.panels.get(&settings.default_panel);
+    let opinions = panel.map(PanelSettings::opinion_reviewers).unwrap_or_default();
+    let is_default = |name: &str| {
+        name == default
+            || panel.is_some_and(|panel| panel.reviewers.iter().any(|member| member == name))
+            || opinions.contains(&name)
+    };
     for (name, reviewer) in &settings.reviewers {
         let (verdict, text) = judge_reviewer(reviewer, models);
-        // A reviewer that is not the default may still lack its key.
-        let verdict = if verdict == CheckStatus::Bad && name != default { CheckStatus::Notice } else { verdict };
+        // A reviewer that nobody is asked for by default may still lack its key.
+        let verdict = if verdict == CheckStatus::Bad && !is_default(name) { CheckStatus::Notice } else { verdict };
         judged.push((verdict, format!("{name}: {text}")));
     }
     judged
+}
+
+/// Returns the problem of a default panel that the settings do not have.
+fn find_missing_panel(settings: &Settings) -> Option<(CheckStatus, String)> {
+    let name = settings.default_panel.as_str();
+    if name.is_empty() || settings.panels.contains_key(name) {
+        return None;
+    }
+    let there: Vec<&str> = settings.panels.keys().map(String::as_str).collect();
+    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+    let text = format!("there is no panel named {name:?}, the default_panel; there are: {there}");
+    Some((CheckStatus::Bad, text))
 }
 
 /// Messages about a reviewer, with the worst result.

@@ -64,12 +64,14 @@ struct SideSum {
     prompt_set: Option<String>,
     spending: ReviewSpending,
     took_ms: u64,
+    /// Number of reviews that left out a part of what they should have reviewed.
+    incomplete: u32,
 }
 
 impl Default for SideSum {
     fn default() -> Self {
         let (reviewer, model) = (String::new(), String::new());
-        Self { reviewer, model, prompt_set: None, spending: ReviewSpending::NOTHING, took_ms: 0 }
+        Self { reviewer, model, prompt_set: None, spending: ReviewSpending::NOTHING, took_ms: 0, incomplete: 0 }
     }
 }
 
@@ -96,6 +98,7 @@ impl ComparisonSum {
             }
             side.spending = side.spending.plus(run.spending);
             side.took_ms = side.took_ms.saturating_add(u64::try_from(run.took_ms).unwrap_or(0));
+            side.incomplete += u32::from(!run.is_whole());
         }
         self.changes += 1;
         for pair in &comparison.both {
@@ -130,6 +133,9 @@ impl ComparisonSum {
         push("", [0, 1].map(|side| self.name_side(side)));
         let sides = || self.sides.each_ref();
         push("model", sides().map(|side| side.model.clone()));
+        if sides().iter().any(|side| side.incomplete > 0) {
+            push("incomplete", sides().map(|side| format!("{} of {}", side.incomplete, self.changes)));
+        }
         push("findings", [0, 1].map(|side| self.count_findings(side).to_string()));
         push("tokens", sides().map(|side| format_thousands(side.spending.tokens)));
         push("cost", sides().map(|side| side.spending.format_cost()));
@@ -174,6 +180,7 @@ impl ComparisonSum {
                 "tokens": side.spending.tokens,
                 "cost": side.spending.cost,
                 "took_ms": side.took_ms,
+                "incomplete": side.incomplete,
             })
         });
         build_versioned([
@@ -189,7 +196,7 @@ impl ComparisonSum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Kind, Priority, Time};
+    use crate::domain::{Kind, Priority, RunStatus, Time};
     use crate::report::tests::finding;
 
     fn compared(reviewer: &str, findings: Vec<Finding>) -> ComparedRun {
@@ -199,8 +206,38 @@ mod tests {
             reviewer: reviewer.to_owned(),
             model: format!("{reviewer}-1"),
             prompt_set: None,
+            focus: String::new(),
             spending: ReviewSpending { tokens: 1_500, cost: Some(0.25) },
             took_ms: 4_000,
+            status: RunStatus::Completed,
+            is_incomplete: false,
+        }
+    }
+
+    #[test]
+    fn a_review_that_left_a_part_out_says_so() {
+        let look = TextOptions { color: false, ascii: false, width: None, now: Time::UNIX_EPOCH };
+        let line = |text: &str, name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name))?;
+            Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        let whole = compared("sonnet", Vec::new());
+        for (status, is_incomplete, expected) in [
+            (RunStatus::Completed, false, None),
+            (RunStatus::Completed, true, Some("review completed incomplete")),
+            (RunStatus::Failed, false, Some("review completed failed")),
+        ] {
+            let other = ComparedRun { status, is_incomplete, ..compared("local", Vec::new()) };
+            let comparison = RunComparison::new(&whole, &other);
+            assert_eq!(line(&comparison.render(&look), "review ").as_deref(), expected);
+            let encoded = comparison.encode()["runs"][1].clone();
+            assert_eq!((&encoded["status"], &encoded["incomplete"]), (&value!(status.word()), &value!(is_incomplete)));
+            let mut sum = ComparisonSum::default();
+            sum.add_change(&whole, &other);
+            sum.add_change(&whole, &whole);
+            let expected = expected.map(|_| "incomplete 0 of 2 1 of 2");
+            assert_eq!(line(&sum.render(&look), "incomplete").as_deref(), expected);
+            assert_eq!(sum.encode()["sides"][1]["incomplete"], u32::from(expected.is_some()));
         }
     }
 

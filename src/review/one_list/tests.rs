@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{FileCoverage, Severity, SteeredKind, Suggestion};
+use crate::domain::{FileCoverage, Severity, SteeredKind, Suggestion, SuppressionReason};
 use crate::review::unit_engine::tests::finding;
 use Kind::{Concurrency, Correctness, Performance, Security, Tests};
 use Priority::{P0, P1, P2, P3};
@@ -24,6 +24,7 @@ struct Member {
     kinds: Option<Vec<Kind>>,
     confirmed: Vec<FindingId>,
     fixed: Vec<FindingId>,
+    held_back: Vec<SuppressedReport>,
 }
 
 /// Returns a member that has reviewed lines 1 to 100 to the end.
@@ -40,6 +41,7 @@ fn member(reviewer: &'static str, findings: Vec<Finding>) -> Member {
         kinds: None,
         confirmed: Vec::new(),
         fixed: Vec::new(),
+        held_back: Vec::new(),
     }
 }
 
@@ -65,6 +67,7 @@ impl Member {
             kinds: self.kinds.as_deref(),
             confirmed: &self.confirmed,
             fixed: &self.fixed,
+            held_back: &self.held_back,
         }
     }
 }
@@ -297,6 +300,15 @@ fn a_lone_urgent_claim_is_disputed_where_others_reviewed_the_same_hunk() {
     };
     assert!(!is_alone(dispute(with_hunk(LineRange::new(200, 210)))), "it saw another hunk");
     assert!(is_alone(dispute(with_hunk(LineRange::new(42, 60)))));
+    let holding = |finding: Finding| {
+        let (because, reason) = (SuppressionReason::Late, String::new());
+        Member { held_back: vec![SuppressedReport { finding, because, reason }], ..quiet() }
+    };
+    assert!(!is_alone(dispute(holding(report(41, Correctness, P3, "Off by one")))), "it was held back");
+    assert!(
+        is_alone(dispute(holding(report(80, Correctness, P3, "The lock is never released")))),
+        "it is another problem"
+    );
     // The record of the reviewer makes the claim less urgent, and nobody agrees with it for that.
     let mut lowered = report(41, Performance, P1, "The list is copied for each row");
     SteeredKind { kind: Performance, accepted: 0, wrong: 22 }.lower(&mut lowered, "gpt");

@@ -121,7 +121,7 @@ impl Launcher<'_> {
                 RequestJudgement::Decided(judged) => decided.push((input, *judged)),
             }
         }
-        self.check_member_keys(&decided)?;
+        self.check_panel_keys(panel, &decided)?;
         let members = decided.into_iter().zip(members).map(|((input, judged), member)| {
             let RequestOutcome { decision, run, .. } = self.record_decision(locked, &input, judged)?;
             Ok(PanelMember {
@@ -136,12 +136,11 @@ impl Launcher<'_> {
             members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
         judged.decision.reason = describe_members(&judged.decision.reason, &members);
         let continued = self.find_continued_panel(&view, input.policy_request)?;
-        let opinions = panel.opinions();
+        let (opinions, opinion_reviewers) = (panel.opinions(), panel.opinion_reviewers());
         let starts =
             |member: &PanelMember| matches!(member.decision, RequestDecision::Launch | RequestDecision::Resume);
         let is_asked = |name: &str| {
-            members.iter().any(|member| member.reviewer == name && starts(member))
-                || opinions.iter().any(|opinion| opinion.reviewer == name)
+            members.iter().any(|member| member.reviewer == name && starts(member)) || opinion_reviewers.contains(&name)
         };
         let uncounted = unpriced.names(is_asked);
         let panel = Panel {
@@ -161,12 +160,20 @@ impl Launcher<'_> {
         Ok(LockedAttempt::Requested(Box::new(requested), view))
     }
 
-    /// Checks the keys of all members that need a new run, before anything is recorded.
-    fn check_member_keys(&self, decided: &[(RequestInput<'_>, JudgedRequest)]) -> Result<(), RunnerError> {
+    /// Checks the keys of all members that need a new run, and of those who may give second opinions, before anything is
+    /// recorded.
+    fn check_panel_keys(
+        &self,
+        panel: &PanelSettings,
+        decided: &[(RequestInput<'_>, JudgedRequest)],
+    ) -> Result<(), RunnerError> {
+        let reviewers = self.services.reviewers();
         decided
             .iter()
             .filter(|(_, judged)| judged.decision.action.starts_run())
-            .try_for_each(|(input, _)| self.services.reviewers().check_key(&input.policy_request.reviewer))
+            .try_for_each(|(input, _)| reviewers.check_key(&input.policy_request.reviewer))?;
+        // No fallback gives a second opinion.
+        panel.opinion_reviewers().into_iter().try_for_each(|name| reviewers.check_own_key(name))
     }
 
     /// Returns true while a member of the panel may still find something.

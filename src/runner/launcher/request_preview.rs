@@ -60,6 +60,8 @@ pub struct RequestPreview {
     /// Limit that leaves no room for a request that costs money, in one sentence. `None` if each starts within its limits, and if a
     /// price is not known.
     pub no_room: Option<String>,
+    /// Reviewer that would start and has no key, so that the request would be refused, in one sentence; `None` if all have one.
+    pub missing_key: Option<String>,
 }
 
 /// Forecast for a member of a panel.
@@ -140,18 +142,23 @@ impl Launcher<'_> {
             CostLimit::Nothing => Ok(None),
             CostLimit::AtMost { .. } | CostLimit::Unknown { .. } => {
                 let preview = self.forecast_request(input, MAX_ANNOUNCED_HUNKS)?;
-                Ok((!self.lacks_key(&preview, &input.policy_request.reviewer)).then_some(preview))
+                // A request that is refused costs nothing.
+                Ok(preview.missing_key.is_none().then_some(preview))
             }
         }
     }
 
-    /// Returns true if a reviewer that would start has no key: the request is refused, and costs nothing.
-    fn lacks_key(&self, preview: &RequestPreview, reviewer: &str) -> bool {
-        let lacks_key = |name: &str| self.services.reviewers().check_key(name).is_err();
-        match preview.members.as_slice() {
-            [] => preview.decision.action.starts_run() && lacks_key(reviewer),
-            members => members.iter().any(|member| member.starts() && lacks_key(&member.reviewer)),
+    /// Returns why a request that starts a review would be refused: a reviewer that would be asked has no key.
+    fn find_missing_key(&self, preview: &RequestPreview, reviewer: &str) -> Option<RunnerError> {
+        let reviewers = self.services.reviewers();
+        if preview.members.is_empty() {
+            return reviewers.check_key(reviewer).err();
         }
+        let members = preview.members.iter().filter(|member| member.starts());
+        let mut members = members.filter_map(|member| reviewers.check_key(&member.reviewer).err());
+        // No fallback gives a second opinion.
+        let mut opinions = preview.opinions.iter().filter_map(|opinion| reviewers.check_own_key(&opinion.name).err());
+        members.next().or_else(|| opinions.next())
     }
 
     /// Forecasts the answer to a request. The carry-over of more than `max_hunks` hunks is not forecast.
@@ -174,6 +181,7 @@ impl Launcher<'_> {
             spent_before: 0.0,
             uncounted: None,
             no_room: None,
+            missing_key: None,
         };
         let (reviewers, reviewer) = (self.services.reviewers(), input.policy_request.reviewer.as_str());
         let panel = reviewers.find_panel(reviewer)?;
@@ -201,6 +209,7 @@ impl Launcher<'_> {
             input_cost: preview.input_cost,
         } = sent;
         preview.no_room = self.find_tight_limit(panel.as_ref(), &preview);
+        preview.missing_key = self.find_missing_key(&preview, reviewer).map(|error| error.to_string());
         Ok(preview)
     }
 
@@ -247,13 +256,13 @@ impl Launcher<'_> {
         }
         let starts = |name: &str| members.iter().any(|member| member.reviewer == name && member.starts());
         preview.limit = Some(reviewers.cost_limit_of_members(panel, starts, preview.spent_before)?);
-        let opinions = panel.opinions();
-        let is_asked = |name: &str| starts(name) || opinions.iter().any(|opinion| opinion.reviewer == name);
+        let opinions = panel.opinion_reviewers();
+        let is_asked = |name: &str| starts(name) || opinions.contains(&name);
         let unpriced = reviewers.find_unpriced_of_panel(panel)?.names(is_asked);
         preview.uncounted = UncountedCost::new(reviewers.cost_limit_names(Some(panel)), unpriced);
-        let terms = opinions.into_iter().map(|opinion| {
-            Ok(ReviewerTerms { limit: reviewers.cost_limit(&opinion.reviewer)?, name: opinion.reviewer })
-        });
+        let terms = opinions
+            .into_iter()
+            .map(|name| Ok(ReviewerTerms { limit: reviewers.cost_limit(name)?, name: name.to_owned() }));
         preview.opinions = terms.collect::<Result<_, RunnerError>>()?;
         preview.members = members;
         Ok(sent)
@@ -322,13 +331,20 @@ impl Launcher<'_> {
             names.push(BUILTIN_REVIEWER.to_owned());
         }
         names.extend(settings.panels.keys().map(|panel| format!("{}{panel}", Panel::PREFIX)));
-        let default_panel = format!("{}{}", Panel::PREFIX, settings.default_panel);
-        if let Some(at) = names.iter().position(|name| *name == default_panel) {
-            names[..=at].rotate_right(1);
-        }
         let reviewers = self.services.reviewers();
+        if let Some(default_panel) = reviewers.default_panel() {
+            names.retain(|name| *name != default_panel);
+            names.insert(0, default_panel);
+        }
         let offer = |name: &str| {
-            let limit = reviewers.cost_limit(name)?;
+            let limit = match reviewers.cost_limit(name) {
+                // The default one may be none of the settings: nothing starts before another one is chosen.
+                Err(error @ (RunnerError::UnknownReviewer { .. } | RunnerError::UnknownPanel { .. })) => {
+                    let terms = ReviewerTerms { name: name.to_owned(), limit: CostLimit::Nothing };
+                    return Ok(OfferedReviewer { terms, members: Vec::new(), obstacle: Some(error.to_string()) });
+                }
+                limit => limit?,
+            };
             let obstacle = match reviewers.check_key(name) {
                 Err(RunnerError::MissingKey(missing)) => Some(missing.hint()),
                 Err(error) => Some(error.to_string()),
@@ -380,8 +396,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::config::{Dollars, ReviewerKind, ReviewerSettings};
-    use crate::domain::{RunStatus, Source};
+    use crate::config::{ReviewerKind, ReviewerSettings, Settings};
+    use crate::domain::{PanelOpinion, RunStatus, Source};
     use crate::runner::fixture::RunnerFixture;
 
     fn request(reviewer: &str, demand: ReviewDemand) -> ReviewRequest {
@@ -395,8 +411,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_panel_is_forecast_by_member_and_only_those_that_start_are_paid() {
+    /// Returns a fixture with a commit and the reviewers `paid` and `other`, whose settings may be changed further.
+    fn start_with_paid_reviewers(change: impl FnOnce(&mut Settings)) -> RunnerFixture {
         let mut fixture = RunnerFixture::new();
         let settings = Arc::make_mut(&mut fixture.services.settings);
         for name in ["paid", "other"] {
@@ -408,7 +424,50 @@ mod tests {
             };
             settings.reviewers.insert(name.to_owned(), reviewer);
         }
+        change(settings);
         fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        fixture
+    }
+
+    #[test]
+    fn who_judges_and_is_escalated_to_counts_once_for_both() {
+        let names = ["paid", "builtin"].map(str::to_owned).to_vec();
+        let panel = PanelSettings {
+            judge: Some("other".to_owned()),
+            escalate: Some(PanelOpinion::parse("other", "p0").expect("an opinion")),
+            ..PanelSettings::of_request("p", names)
+        };
+        let fixture = start_with_paid_reviewers(|settings| drop(settings.panels.insert("p".to_owned(), panel)));
+        let preview = fixture.services.launcher().preview_request(&request("panel:p", ReviewDemand::AsNeeded));
+        let preview = preview.expect("a forecast");
+        let limit = |name| fixture.services.reviewers().cost_limit(name).expect("a reviewer of the settings");
+        assert_eq!(preview.opinions, [ReviewerTerms { name: "other".to_owned(), limit: limit("other") }]);
+        assert_eq!(preview.limit, Some(limit("paid").plus(limit("other"))));
+    }
+
+    #[test]
+    fn a_default_that_the_settings_do_not_have_is_offered_first_and_says_so() {
+        let mut fixture = RunnerFixture::new();
+        let offered = |fixture: &RunnerFixture| {
+            let offered = fixture.services.launcher().list_offered_reviewers().expect("a list");
+            offered.into_iter().map(|offered| (offered.terms.name, offered.obstacle)).collect::<Vec<_>>()
+        };
+        let builtin = (BUILTIN_REVIEWER.to_owned(), None);
+        assert_eq!(offered(&fixture), [builtin.clone()]);
+        let settings = Arc::make_mut(&mut fixture.services.settings);
+        settings.default_panel = "ghost".to_owned();
+        let obstacle = "there is no panel named \"ghost\"; there are: none".to_owned();
+        let ghost = ("panel:ghost".to_owned(), Some(obstacle));
+        assert_eq!(offered(&fixture), [ghost, builtin.clone()]);
+        let settings = Arc::make_mut(&mut fixture.services.settings);
+        (settings.default_panel, settings.default_reviewer) = (String::new(), "nobody".to_owned());
+        let obstacle = "there is no reviewer named \"nobody\"; there are: builtin".to_owned();
+        assert_eq!(offered(&fixture), [("nobody".to_owned(), Some(obstacle)), builtin]);
+    }
+
+    #[test]
+    fn a_panel_is_forecast_by_member_and_only_those_that_start_are_paid() {
+        let fixture = start_with_paid_reviewers(|_| {});
         let launcher = fixture.services.launcher();
         let preview = |reviewer, demand| launcher.preview_request(&request(reviewer, demand)).expect("a forecast");
         let panel = |demand| {

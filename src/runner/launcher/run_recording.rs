@@ -39,8 +39,10 @@ impl Launcher<'_> {
                 self.record_reuse(locked, run, input, &decision)?
             }
             ReviewAction::Launch | ReviewAction::Resume { .. } => {
-                // Only a new run needs the key.
-                self.services.reviewers().check_key(&launch_request.reviewer)?;
+                // Only a new run needs the key. That of a panel needs none for members whose reviews are there.
+                if !matches!(input.role, PanelRole::Panel(..)) {
+                    self.services.reviewers().check_key(&launch_request.reviewer)?;
+                }
                 self.record_new_run(locked, input, &decision)?
             }
         };

@@ -9,10 +9,12 @@ use reqwest::Url;
 
 use crate::config::{Dollars, ModelCatalog, Paths, ReviewerKind, ReviewerSettings};
 use crate::domain::text::format_thousands;
+use crate::domain::{ErrorClass, Voice};
 use crate::reviewers::chat::ChatError;
 use crate::reviewers::local::{
     LocalAnswer, LocalModel, LocalServer, LocalServerKind, OLLAMA_PORT, OmittedModel, find_servers,
 };
+use crate::runner::BUILTIN_REVIEWER;
 use crate::runner::reviewer_access::reviewer_probe::{ToolProbe, probe_reviewer};
 
 /// Smallest window of a reviewer in tokens, as the settings allow it.
@@ -28,6 +30,9 @@ const LOADED_TEST_TIMEOUT: Duration = Duration::from_secs(120);
 const LOADING_TEST_TIMEOUT: Duration = Duration::from_secs(600);
 /// Maximum length of a reviewer's name in characters.
 const MAX_NAME_CHARS: usize = 60;
+
+/// Names that the reviewer of a model cannot have: those of the built-in reviewer and of the search for secrets.
+const RESERVED_NAMES: [&str; 2] = [BUILTIN_REVIEWER, Voice::SECRET_SCAN];
 
 /// Models whose tools are tested. A test loads a model that is not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +169,7 @@ pub fn discover_reviewers(
     stop: &dyn Fn() -> bool,
 ) -> std::io::Result<FoundServers> {
     let (mut servers, mut others) = (Vec::new(), Vec::new());
-    let mut taken: Vec<String> = configured.keys().cloned().chain(["builtin".to_owned()]).collect();
+    let mut taken: Vec<String> = configured.keys().cloned().chain(RESERVED_NAMES.map(str::to_owned)).collect();
     for (address, answer) in find_servers(request.addresses, stop)? {
         match answer {
             LocalAnswer::Nobody => {}
@@ -296,7 +301,8 @@ fn set_tools(reviewer: &mut LocalReviewer) {
     };
 }
 
-/// Tests the models of a server one after the other, because they share its memory.
+/// Tests the models of a server one after the other, because they share its memory. If nobody asked for these tests, the first
+/// one that runs out of time is the last: a server that hangs would be waited for by each model.
 fn test_reviewers(
     found: &mut DiscoveredServer,
     (address, tests): (SocketAddr, ModelTests),
@@ -304,9 +310,10 @@ fn test_reviewers(
     begin_test: &dyn Fn(&str),
     stop: &dyn Fn() -> bool,
 ) -> std::io::Result<()> {
+    let mut has_timed_out = false;
     for reviewer in &mut found.reviewers {
         let is_wanted = match tests {
-            ModelTests::Loaded => reviewer.model.is_loaded,
+            ModelTests::Loaded => reviewer.model.is_loaded && !has_timed_out,
             ModelTests::All => true,
             ModelTests::None => false,
         };
@@ -328,7 +335,10 @@ fn test_reviewers(
             Ok(ToolProbe::NotCalled) => ToolVerdict::NotCalled,
             Ok(ToolProbe::NotGiven) => ToolVerdict::NotDeclared,
             Err(ChatError { cancelled: true, .. }) => continue,
-            Err(error) => ToolVerdict::Failed(error.summary),
+            Err(error) => {
+                has_timed_out |= error.class == ErrorClass::Timeout;
+                ToolVerdict::Failed(error.summary)
+            }
         };
         set_tools(reviewer);
         if !reviewer.model.is_loaded && found.kind == LocalServerKind::Ollama {
@@ -366,7 +376,7 @@ mod tests {
 
     #[test]
     fn names_are_short_unique_and_allowed() {
-        let mut taken = vec!["builtin".to_owned(), "qwen3-coder-30b".to_owned()];
+        let mut taken: Vec<String> = RESERVED_NAMES.into_iter().chain(["qwen3-coder-30b"]).map(str::to_owned).collect();
         for (id, expected) in [
             ("qwen3-coder:30b", "qwen3-coder-30b-2"),
             ("llama3.2:latest", "llama3.2"),
@@ -374,6 +384,7 @@ mod tests {
             ("C:\\models\\a.gguf", "a"),
             ("hf.co/someone/Model-GGUF:Q4", "model-gguf-q4"),
             ("builtin", "builtin-2"),
+            ("RevDeck", "revdeck-2"),
             ("模型", "local"),
             ("::", "local-2"),
         ] {

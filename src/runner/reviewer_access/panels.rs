@@ -56,7 +56,8 @@ impl ReviewerAccess<'_> {
         members.map(|member| Ok(Self::estimate_review_tokens(&member?, lines))).sum()
     }
 
-    /// Returns the identity of a panel for a change: it changes whenever that of a member does.
+    /// Returns the identity of a panel for a change: it changes whenever that of a member does, and with who gives second
+    /// opinions and how they are asked for.
     pub(super) fn panel_identity(
         &self,
         panel: &PanelSettings,
@@ -69,7 +70,11 @@ impl ReviewerAccess<'_> {
             Ok(format!("{reviewer}\n{model}\n{effort}\n{version}\n"))
         });
         let mut members = members.collect::<Result<String, RunnerError>>()?;
-        for PanelOpinion { reviewer, priorities, disputed } in panel.opinions() {
+        let opinions = panel.opinions();
+        if !opinions.is_empty() {
+            members.push_str(&format!("{}\n", self.load_prompts()?.judge_version()));
+        }
+        for PanelOpinion { reviewer, priorities, disputed } in opinions {
             let ReviewerIdentity { model, effort, .. } = identify(&reviewer)?;
             members.push_str(&format!("{reviewer}\n{model}\n{effort}\n{priorities:?} {disputed}\n"));
         }
@@ -98,10 +103,9 @@ impl ReviewerAccess<'_> {
         is_asked: impl Fn(&str) -> bool,
         spent_before: f64,
     ) -> Result<CostLimit, RunnerError> {
-        let opinions = panel.opinions();
-        let members = panel.reviewers.iter().filter(|name| is_asked(name));
-        let asked = members.chain(opinions.iter().map(|opinion| &opinion.reviewer));
-        let asked: Vec<&str> = asked.map(String::as_str).collect();
+        let members = panel.reviewers.iter().map(String::as_str).filter(|name| is_asked(name));
+        // The budgets of a run hold for all second opinions together: who gives two sorts of them counts once.
+        let asked: Vec<&str> = members.chain(panel.opinion_reviewers()).collect();
         let members = asked.iter().map(|name| self.cost_limit(name));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);

@@ -52,9 +52,7 @@ impl ReviewerAccess<'_> {
         &self,
         panel: &PanelSettings,
     ) -> Result<UnpricedReviewers, RunnerError> {
-        let opinions = panel.opinions();
-        let opinions = opinions.iter().map(|opinion| opinion.reviewer.as_str());
-        self.find_unpriced(panel.reviewers.iter().map(String::as_str).chain(opinions))
+        self.find_unpriced(panel.reviewers.iter().map(String::as_str).chain(panel.opinion_reviewers()))
     }
 
     /// Returns the limits in US dollars of a review, as the settings name them.

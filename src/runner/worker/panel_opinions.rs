@@ -23,6 +23,7 @@ use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::RunnerError;
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
+use crate::runner::worker::worker_process::classify_error;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::store::HeartbeatWriter;
 use crate::tokens;
@@ -79,7 +80,8 @@ impl OpinionRequests {
                     requests.spent.add(&response.usage, *cost, &response.model);
                     requests.recorded.insert(std::mem::take(&mut last), Ok(response.clone()));
                 }
-                RunEvent::Unanswered { summary, .. } => {
+                RunEvent::Unanswered { turn, summary, .. } => {
+                    requests.turn = requests.turn.max(*turn);
                     requests.recorded.insert(std::mem::take(&mut last), Err(summary.clone()));
                 }
                 RunEvent::Note { text } => {
@@ -147,7 +149,12 @@ impl RunWorker<'_> {
             }
             Err(error @ RunnerError::Store(_)) => return Err(error),
             Err(error) => {
-                self.note_without_opinion(outcome, requests, (&opinion.reviewer, asked), &error.to_string());
+                let (class, summary) = (classify_error(&error), error.to_string());
+                // A later request for the panel asks again: the key may be there then.
+                if self.note_without_opinion(outcome, requests, (&opinion.reviewer, asked), &summary) {
+                    requests.turn += 1;
+                    self.buffer.push(RunEvent::Unanswered { turn: requests.turn, class, summary });
+                }
                 return Ok(());
             }
         };
@@ -248,14 +255,15 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Notes that a reviewer was not asked, or has not answered, about the findings at these places of the outcome.
+    /// Notes that a reviewer was not asked, or has not answered, about the findings at these places of the outcome. Returns
+    /// true if the journal did not have the note.
     fn note_without_opinion(
         &mut self,
         outcome: &mut ReviewOutcome,
         requests: &mut OpinionRequests,
         (reviewer, findings): (&str, &[usize]),
         why: &str,
-    ) {
+    ) -> bool {
         let named =
             findings.iter().filter_map(|at| outcome.findings.get(*at)).map(|finding| finding.finding_id.as_str());
         let named = named.take(MAX_NAMED_FINDINGS).collect::<Vec<_>>().join(", ");
@@ -266,10 +274,12 @@ impl RunWorker<'_> {
         let note = format!("no second opinion by {reviewer}: {why}; not judged: {named}{more}");
         let note = text::sanitize_line(&note).into_owned();
         // An earlier attempt may have recorded the same.
-        if requests.noted.insert(note.clone()) {
+        let is_new = requests.noted.insert(note.clone());
+        if is_new {
             self.buffer.push(RunEvent::Note { text: note.clone() });
         }
         outcome.notes.push(note);
+        is_new
     }
 
     /// Returns the limit that a request would exceed, with the words for people: that of a run, of the day or of the panel. All

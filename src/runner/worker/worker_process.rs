@@ -79,32 +79,36 @@ impl Worker<'_> {
 
     /// Fails a run whose worker met an internal error, as far as the store still accepts it.
     fn fail_run(&self, run: &RunId, error: &RunnerError) -> Result<(), RunnerError> {
-        let class = match error {
-            RunnerError::Git(_) => ErrorClass::Git,
-            RunnerError::Store(_) => ErrorClass::Store,
-            RunnerError::UnknownReviewer { .. }
-            | RunnerError::UnknownPanel { .. }
-            | RunnerError::Limits(_)
-            | RunnerError::Config(_) => ErrorClass::Configuration,
-            RunnerError::MissingKey(_) => ErrorClass::Auth,
-            RunnerError::Reviewer(error) => error.class,
-            RunnerError::Spawn { .. }
-            | RunnerError::Unkillable { .. }
-            | RunnerError::EngineStuck { .. }
-            | RunnerError::Unsettled { .. }
-            | RunnerError::NotReviewed { .. }
-            | RunnerError::WatchedElsewhere { .. }
-            | RunnerError::WatcherStays { .. }
-            | RunnerError::Ask(_)
-            | RunnerError::Fix(_) => ErrorClass::Internal,
-        };
         let Some(record) = self.services.store.run(run)? else { return Ok(()) };
         let entries = self.services.store.read_journal(run)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let timings = JournalMetrics::add_unrecorded_attempt(record.usage.phase_timings, &entries);
-        let mut outcome = conclude::failed_outcome(&replayed, class, error.to_string());
+        let mut outcome = conclude::failed_outcome(&replayed, classify_error(error), error.to_string());
         self.services.closer().conclude_run(run, &mut outcome, timings)?;
         Ok(())
+    }
+}
+
+/// Returns the class under which a run records an error.
+pub(super) fn classify_error(error: &RunnerError) -> ErrorClass {
+    match error {
+        RunnerError::Git(_) => ErrorClass::Git,
+        RunnerError::Store(_) => ErrorClass::Store,
+        RunnerError::UnknownReviewer { .. }
+        | RunnerError::UnknownPanel { .. }
+        | RunnerError::Limits(_)
+        | RunnerError::Config(_) => ErrorClass::Configuration,
+        RunnerError::MissingKey(_) => ErrorClass::Auth,
+        RunnerError::Reviewer(error) => error.class,
+        RunnerError::Spawn { .. }
+        | RunnerError::Unkillable { .. }
+        | RunnerError::EngineStuck { .. }
+        | RunnerError::Unsettled { .. }
+        | RunnerError::NotReviewed { .. }
+        | RunnerError::WatchedElsewhere { .. }
+        | RunnerError::WatcherStays { .. }
+        | RunnerError::Ask(_)
+        | RunnerError::Fix(_) => ErrorClass::Internal,
     }
 }
 

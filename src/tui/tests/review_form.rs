@@ -78,6 +78,7 @@ fn preview(action: ReviewAction, reason: &str, saved: u64, carried: Option<usize
         spent_before: 0.0,
         uncounted: None,
         no_room: None,
+        missing_key: None,
     }
 }
 
@@ -320,6 +321,17 @@ fn a_revision_that_the_forecast_refuses_is_picked_again() {
 #[case::a_panel_with_an_unknown_price(
     unpriced_panel_preview(),
     &["first requests ~8.2k tokens; at most $0.20 without gpt, whose price is not known"]
+)]
+#[case::a_panel_with_a_judge(
+    RequestPreview {
+        opinions: vec![ReviewerTerms { name: "opus".to_owned(), limit: CostLimit::AtMost { dollars: 1.4 } }],
+        ..panel_preview()
+    },
+    &["gpt, gemini: ~8.2k tokens; opus for opinions"]
+)]
+#[case::a_judge_without_a_key(
+    RequestPreview { missing_key: Some("opus has no API key: the variable X is not set".to_owned()), ..panel_preview() },
+    &["it would be refused: opus has no API key: the variable X is not set", "at most $0.40"]
 )]
 #[case::skipped(preview(ReviewAction::Skip, "there is nothing to review", 0, Some(0)), &["starts nothing: there is nothing to review"])]
 fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[case] expected: &[&str]) {

@@ -36,8 +36,8 @@ const NAME_COLUMNS: u16 = 10;
 const MIN_WIDTH: u16 = 96;
 /// Lines of the forecast at most.
 const MAX_FORECAST_LINES: usize = 5;
-/// Further lines for a forecast with reviewers whose cost no limit can count.
-const UNCOUNTED_LINES: usize = 2;
+/// Further lines for a forecast with reviewers that have no key, or whose cost no limit can count.
+const NOTE_LINES: usize = 2;
 
 /// Commit that a picker offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -363,9 +363,12 @@ impl ReviewFormView {
     /// Returns the number of lines of the forecast at most.
     fn max_forecast_lines(&self) -> usize {
         match &self.forecast {
-            Forecast::Known(result) if matches!(result.as_ref(), Ok(preview) if preview.uncounted.is_some()) => {
-                MAX_FORECAST_LINES + UNCOUNTED_LINES
-            }
+            Forecast::Known(result) => match result.as_ref() {
+                Ok(preview) if preview.uncounted.is_some() || preview.missing_key.is_some() => {
+                    MAX_FORECAST_LINES + NOTE_LINES
+                }
+                _ => MAX_FORECAST_LINES,
+            },
             _ => MAX_FORECAST_LINES,
         }
     }

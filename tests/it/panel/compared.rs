@@ -35,6 +35,26 @@ fn a_panel_costs_what_all_its_members_and_its_judge_cost() {
 }
 
 #[test]
+fn a_panel_takes_no_less_time_than_a_member_that_it_reuses() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    panel.two.hold_after(0);
+    let started = out(&panel.place.test.revdeck(&["review", "--reviewer", "two"]));
+    let slow: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+    wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+    // Whole reviews in which the second model does not answer.
+    for _ in 0..3 {
+        panel.review(&["--reviewer", "builtin", "--force"], DONE);
+    }
+    panel.two.let_go();
+    wait_for("the end of the slow review", || panel.place.run(&slow).status.is_terminal().then_some(()));
+    let run = panel.review(&["--reviewer", "two,builtin"], DONE);
+    assert_eq!(panel.member(&run, "two").run_id, slow);
+    let compared = panel.place.test.json(&["compare", "two,builtin", "two", "--format", "json"], DONE);
+    let took = [0, 1].map(|side| compared["runs"][side]["took_ms"].as_i64().expect("a time"));
+    assert!(took[0] >= took[1], "{compared}");
+}
+
+#[test]
 fn a_member_of_a_finished_panel_is_not_superseded_in_statistics() {
     let panel = Panel::start(vec![first()], vec![second()], "");
     let run = panel.review(&["--panel", "all"], DONE);

@@ -37,6 +37,25 @@ fn whoever_has_reported_a_finding_since_its_first_report_can_call_it_fixed() {
 }
 
 #[test]
+fn a_member_whose_report_is_held_back_is_not_silent_about_its_problem() {
+    let panel = Panel::start(vec![answer(&[])], vec![answer(&[])], "");
+    panel.review(&["--reviewer", "one,two"], DONE);
+    let edited = CODE.replace("return row[1]", "return row[2]");
+    panel.place.test.write("src/users.py", &edited);
+    panel.place.test.commit("another column");
+    let found = |priority, title| answer(&[report_edited(&edited, INJECTION, "SECURITY", priority, title)]);
+    panel.one.answer_from_now_on(vec![found(0, "SQL injection through `name`")]);
+    panel.two.answer_from_now_on(vec![found(3, "User input `name` is concatenated into SQL: injection")]);
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    // New and not urgent, about a line that the second model had reviewed before.
+    let two = panel.place.output(&panel.member(&run, "two").run_id).expect("an output");
+    assert_eq!((two.findings.len(), two.held_back.len()), (0, 1), "{:?}", two.notes);
+    let findings = panel.findings(&run);
+    let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
+    assert!(injection.disputed.is_empty(), "{:?}", injection.disputed);
+}
+
+#[test]
 fn a_contradiction_about_a_finding_that_is_held_back_is_a_note_of_the_panel() {
     let title = "The list is walked twice";
     let found = || answer(&[report(DIVISION, "PERFORMANCE", 2, title)]);

@@ -120,6 +120,46 @@ fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
 }
 
 #[test]
+fn a_panel_whose_judge_has_no_key_is_refused_before_anything_is_paid() {
+    let judge = Model::start(vec![says("{}")]);
+    let dear = reviewer("dear", &judge, DEAR);
+    let dear = dear.replace("api_key_cmd = \"printf made-up\"", "api_key_env = \"KEY_OF_NOBODY\"");
+    for opinion in ["judge = \"dear\"", "escalate = { to = \"dear\", when = \"p0\" }"] {
+        let panel = Panel::start(vec![first()], vec![contradiction()], &format!("{opinion}\n{dear}"));
+        let error = panel.place.test.errors(&["review", "--panel", "all"], USAGE);
+        assert!(error.contains("dear has no API key: the variable KEY_OF_NOBODY is not set"), "{error}");
+        assert!(!error.contains("forecast"), "{error}");
+        let estimate = ["review", "--panel", "all", "--estimate"];
+        let said = "dear has no API key: the variable KEY_OF_NOBODY is not set";
+        let printed = out(&panel.place.test.revdeck(&estimate));
+        assert!(printed.contains(&format!("\nit would be refused: {said}\n")), "{printed}");
+        let estimate = panel.place.test.json(&[&estimate[..], &["--format", "json"]].concat(), DONE);
+        assert_eq!(estimate["forecast"]["missing_key"], said);
+        assert_eq!((panel.place.runs().len(), panel.one.asked(), panel.two.asked()), (0, 0, 0), "{opinion}");
+    }
+}
+
+#[test]
+fn a_judge_whose_key_could_not_be_read_is_asked_when_it_can() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let judge = Model::start(vec![says(ruling.to_string())]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = folder.path().join("key");
+    let dear = reviewer("dear", &judge, "").replace("printf made-up", &format!("cat {}", key.display()));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &format!("judge = \"dear\"\n{dear}"));
+    let run = panel.review(&["--panel", "all"], DONE);
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    assert!(notes.iter().any(|note| note.starts_with("no second opinion by dear")), "{notes:?}");
+    std::fs::write(&key, "made-up").expect("written");
+    let again = panel.review(&["--panel", "all"], DONE);
+    assert!(again.decision.starts_with(&format!("{} lacks second opinions", run.run_id)), "{}", again.decision);
+    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 1));
+    let notes = panel.place.output(&again.run_id).expect("an output").notes;
+    assert!(!notes.iter().any(|note| note.starts_with("no second opinion")), "{notes:?}");
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
+}
+
+#[test]
 fn a_judge_that_the_limit_stopped_is_asked_when_the_limit_allows_more() {
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
     let judge = Model::start(vec![says(ruling.to_string())]);
@@ -138,6 +178,23 @@ fn a_judge_that_the_limit_stopped_is_asked_when_the_limit_allows_more() {
     let again = panel.review(&["--panel", "all"], DONE);
     assert!(again.decision.starts_with(&format!("{} lacks second opinions: ", run.run_id)), "{}", again.decision);
     assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 1));
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
+}
+
+#[test]
+fn a_judge_is_asked_again_with_another_prompt_and_the_members_are_not() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let judge = Model::start(vec![says(ruling.to_string()); 2]);
+    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    let prompts = panel.place.test.home().join("prompts");
+    std::fs::create_dir_all(&prompts).expect("a folder");
+    std::fs::write(prompts.join("judge.md"), "Judge strictly, as JSON.\n\n{{findings}}\n").expect("written");
+    let again = panel.review(&["--panel", "all"], DONE);
+    assert_ne!(again.run_id, run.run_id);
+    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 2));
+    assert!(judge.requests()[1].to_string().contains("Judge strictly, as JSON."));
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
 }
 

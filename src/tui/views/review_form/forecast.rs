@@ -1,7 +1,9 @@
 //! Describes the forecast of a review: the size of the change, the decision of the policy, and the cost.
 
 use crate::domain::{Panel, RunId};
-use crate::report::forecast::{describe_decision, describe_members, describe_sending, describe_size, list_limit_notes};
+use crate::report::forecast::{
+    describe_decision, describe_members, describe_sending, describe_size, list_request_notes,
+};
 use crate::runner::{CostLimit, RequestPreview};
 use crate::tui::app::App;
 use crate::tui::theme::Role;
@@ -16,8 +18,8 @@ pub fn describe_preview(app: &App, preview: &RequestPreview, limit: Option<CostL
     let answer = describe_decision(&preview.decision, |run| name_run(app, run));
     described.push((answer, if starts { Role::Normal } else { Role::Good }));
     if starts {
-        described.extend(describe_members(&preview.members).map(|line| (line, Role::Normal)));
-        described.extend(list_limit_notes(preview).into_iter().map(|note| (note, Role::Warn)));
+        described.extend(describe_members(preview).map(|line| (line, Role::Normal)));
+        described.extend(list_request_notes(preview).into_iter().map(|note| (note, Role::Warn)));
         described.extend(describe_sending(preview, limit).map(|line| (line, Role::Muted)));
     }
     described
