@@ -8,7 +8,7 @@ use super::row::{RowPart, fit_row, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
 use super::{LivePage, LiveView};
-use crate::domain::{Panel, Priority, WindowUse, text};
+use crate::domain::{Panel, Priority, ReviewReach, WindowUse, text};
 use crate::masking::mask_shown_name;
 use crate::policy::Freshness;
 use crate::report::activity::{ActivityState, describe_activity, describe_turn};
@@ -44,6 +44,7 @@ pub fn build_head(app: &App, view: &LiveView, width: usize, most: usize) -> Vec<
     if let Some(error) = &view.trouble {
         rows.push(DocLine::styled(Role::Warn, error));
     }
+    rows.extend(view.row(app).and_then(|run| build_unreviewed_row(&run)));
     let Some(page) = &view.page else {
         rows.extend(view.trouble.is_none().then(|| DocLine::styled(Role::Faint, "loading")));
         return rows;
@@ -77,6 +78,30 @@ fn describe_no_turns(page: &LivePage) -> Option<&'static str> {
         true => "Nothing was asked in this run.",
         false => "Nothing has been asked yet.",
     })
+}
+
+/// Says why a run that has ended reviewed nothing or only a part; `None` for one that reviewed all, or
+/// has not ended.
+fn build_unreviewed_row(run: &RunRow<'_>) -> Option<DocLine> {
+    let reason = run.describe_unreviewed()?;
+    let said = match run.review_reach() {
+        ReviewReach::Nothing => format!("not reviewed: {reason}"),
+        ReviewReach::Part => format!("only a part was reviewed: {reason}"),
+        ReviewReach::Unfinished | ReviewReach::Whole => return None,
+    };
+    Some(DocLine::styled(Role::Warn, &said))
+}
+
+/// Says in a long and a short form that a run has no finding: code that nobody read never looks clean. `is_over` says that
+/// the end of the run is shown, and no earlier turn.
+pub fn describe_no_findings(reach: ReviewReach, is_over: bool) -> (Role, [&'static str; 2]) {
+    match reach {
+        ReviewReach::Nothing => (Role::Warn, ["nothing was reviewed", "not reviewed"]),
+        ReviewReach::Unfinished => (Role::Muted, ["found nothing yet", "nothing yet"]),
+        _ if !is_over => (Role::Muted, ["found nothing yet", "nothing yet"]),
+        ReviewReach::Part => (Role::Warn, ["found nothing in the reviewed part", "reviewed in part"]),
+        ReviewReach::Whole => (Role::Muted, ["found nothing", "nothing"]),
+    }
 }
 
 /// Builds `claude · HEAD~3..HEAD · turn 7 of 20 analyse      waiting for the first byte, 2 s   $0.14 of $1.00`.
@@ -172,7 +197,7 @@ fn build_figures_row(app: &App, view: &LiveView, width: usize) -> DocLine {
         parts.push(build_window_part(app, view, turn.window));
     }
     parts.push(build_coverage_part(app, view));
-    parts.push(build_counts_part(view));
+    parts.push(build_counts_part(app, view));
     fit_row(&parts, width)
 }
 
@@ -234,8 +259,14 @@ fn build_coverage_part(app: &App, view: &LiveView) -> RowPart {
     RowPart { forms, rank: 1, is_right: false }
 }
 
-fn build_counts_part(view: &LiveView) -> RowPart {
+fn build_counts_part(app: &App, view: &LiveView) -> RowPart {
     let total: u32 = view.moment.counts.iter().sum();
+    if total == 0 {
+        let reach = view.row(app).map_or(ReviewReach::Unfinished, |run| run.review_reach());
+        let is_over = view.shown_index().is_none_or(|shown| shown + 1 == view.turns().len());
+        let (role, [long, short]) = describe_no_findings(reach, is_over);
+        return RowPart::texts(3, role, &[long, short]);
+    }
     let mut counts = Vec::new();
     for priority in Priority::ALL {
         let count = view.moment.counts[priority.index()];
@@ -244,9 +275,6 @@ fn build_counts_part(view: &LiveView) -> RowPart {
             let said = format!("{count} {}", priority_label(priority));
             counts.extend(spans([(Role::Faint, gap), (Role::from_priority(priority), said.as_str())]));
         }
-    }
-    if total == 0 {
-        counts.extend(spans([(Role::Muted, "nothing")]));
     }
     let mut named = spans([(Role::Muted, "found ")]);
     named.extend(counts.iter().cloned());
