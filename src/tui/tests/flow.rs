@@ -604,6 +604,12 @@ fn undoing_names_what_is_open_again() {
             "undone: 3 findings are open again: src/config.rs:7, src/invoice/total.rs:31 and 1 more · Ctrl-r redoes",
         ),
         (
+            TriageOrder::Undo,
+            &[S::Open, S::Unresolved],
+            "undone: 2 findings are as they were: src/config.rs:7, src/invoice/total.rs:31 · Ctrl-r redoes",
+        ),
+        (TriageOrder::Set(Vec::new()), &[S::Open], "reopened src/config.rs:7 · u undoes"),
+        (
             TriageOrder::Redo,
             &[S::Dismissed, S::Dismissed],
             "redone: 2 findings are dismissed: src/config.rs:7, src/invoice/total.rs:31 · u undoes",

@@ -136,8 +136,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             views::apply_change(app, &ViewChange::Triaged { order: &order, result: &result }, &mut commands);
         }
         AppMessage::Noted(result) => triage::apply_noted(app, result),
-        AppMessage::Rated(result) => triage::apply_rating(app, result),
-        AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result),
+        AppMessage::Rated(result) => triage::apply_rating(app, result, &mut commands),
+        AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result, &mut commands),
         AppMessage::Team(team) => data::apply_team(app, team, &mut commands),
         AppMessage::TeamFollowed(is_running) => app.store.has_lost_team = !is_running,
         AppMessage::TeamStopped(failure) => {
