@@ -398,6 +398,19 @@ fn a_run_without_findings_says_what_it_has_read_and_why_no_more() {
 }
 
 #[test]
+fn the_signs_of_a_map_of_many_files_are_explained() {
+    for columns in [80, 100, 160] {
+        let mut app = following(columns, 40);
+        let mut page = Arc::into_inner(live_page(entries(), RunStatus::Reviewing)).expect("one owner");
+        page.changed = (0..300).map(|number| format!("src/part_{number:03}.rs")).collect();
+        reply(&mut app, LiveReply::Run { run: run(), page: Ok(Arc::new(page)) });
+        let shown = screen(&app);
+        let map = shown.lines().find(|line| line.starts_with(" files ")).unwrap_or_default();
+        assert!(map.contains("this turn") && map.contains("nobody yet"), "{shown}");
+    }
+}
+
+#[test]
 fn a_run_of_the_built_in_reviewer_has_no_bar_of_turns() {
     for (columns, rows) in SIZES {
         let mut app = showing(columns, rows, view());

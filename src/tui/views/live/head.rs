@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::row::{RowPart, fit_row, spans};
+use super::row::{PART_GAP, RowPart, fit_row, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
 use super::{LivePage, LiveView};
@@ -29,6 +29,8 @@ const CHART_TURNS: [usize; 5] = [40, 20, 12, 8, 4];
 const BAR_CELLS: [usize; 4] = [24, 16, 10, 6];
 /// Numbers of turns on each side of the shown one in the forms of the scrub bar.
 const SCRUB_TURNS: [usize; 8] = [60, 30, 16, 8, 4, 2, 1, 0];
+/// Cells that the map keeps beside its legend.
+const MIN_MAP_CELLS: usize = 12;
 /// Beginning of the row with the map of the files.
 pub const MAP_TITLE: &str = "files ";
 /// Most findings above the diff, and fewest rows of the screen for each of them.
@@ -389,7 +391,11 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
         let sign = format!("{gap}{} ", glyphs.file_reading(reading));
         legend.extend(spans([(Role::from_file_reading(reading), sign.as_str()), (Role::Faint, name)]));
     }
-    let legend = RowPart { forms: vec![legend, Vec::new()], rank: 1, is_right: true };
+    // The cells stand for more files before the legend goes: without it their signs say nothing.
+    let legend_width: usize = legend.iter().map(|span| span.text.width()).sum();
+    let least = MAP_TITLE.width() + files.len().min(MIN_MAP_CELLS) + PART_GAP + legend_width;
+    let legend = if least <= width { legend } else { Vec::new() };
+    let legend = RowPart { forms: vec![legend], rank: 3, is_right: true };
     Some(fit_row(&[map, legend], width))
 }
 

@@ -86,6 +86,10 @@ enum PaletteCandidate {
 /// A matched letter counts 16.
 const ENTRY_BONUS: u32 = 24;
 
+/// Points added to the score of a command or setting whose shown text matches: `snoo` means `snooze the finding` before the
+/// command with another text whose name is `snooze`.
+const SHOWN_TEXT_BONUS: u32 = 8;
+
 /// Finds the best rows. Without text, those are the commands and settings in their order.
 pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
     let serial = query.serial;
@@ -100,7 +104,13 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
     let mut offer = |candidate: PaletteCandidate, haystack: &str| {
         let score = pattern.score(Utf32Str::new(haystack, &mut characters), &mut matcher);
         let Some(score) = score else { return };
-        let bonus = if matches!(candidate, PaletteCandidate::Entry(_)) { ENTRY_BONUS } else { 0 };
+        let bonus = match candidate {
+            PaletteCandidate::Entry(index) => {
+                let shown = Utf32Str::new(&query.entries[index].text, &mut characters);
+                ENTRY_BONUS + pattern.score(shown, &mut matcher).map_or(0, |_| SHOWN_TEXT_BONUS)
+            }
+            PaletteCandidate::Run(_) | PaletteCandidate::Finding(_) => 0,
+        };
         best.push(Reverse((score + bonus, Reverse(candidate))));
         if best.len() > MAX_ROWS {
             best.pop();
@@ -193,7 +203,7 @@ mod tests {
             words: action.name().to_owned(),
             hint: String::new(),
         };
-        [Action::Dismiss, Action::Undo, Action::Zoom].map(entry).into()
+        [Action::Dismiss, Action::Undo, Action::Zoom, Action::Snooze, Action::SnoozeFinding].map(entry).into()
     }
 
     fn query(text: &str, view: Arc<StoreView>) -> PaletteQuery {
@@ -219,6 +229,7 @@ mod tests {
             ("dismiss", PaletteTarget::Action(Action::Dismiss), "dismiss"),
             ("undo", PaletteTarget::Action(Action::Undo), "undo"),
             ("unzoom", PaletteTarget::Action(Action::Zoom), "unzoom"),
+            ("snoo", PaletteTarget::Action(Action::SnoozeFinding), "snoo"),
             ("rate total", finding(3), "totalrate"),
             ("retry 84", finding(5), "retry84"),
             (&finding_id(2), finding(2), ""),
