@@ -205,7 +205,8 @@ impl FindingFilter {
         self.snoozed == SnoozedTerm::Wanted
     }
 
-    fn matches_status(&self, status: FindingStatus, is_snoozed: bool) -> bool {
+    /// Returns true if the filter lists findings with this status.
+    pub fn matches_status(&self, status: FindingStatus, is_snoozed: bool) -> bool {
         match (self.snoozed, is_snoozed) {
             (SnoozedTerm::Wanted, true) => true,
             (SnoozedTerm::Wanted, false) => self.statuses.contains(&status),
