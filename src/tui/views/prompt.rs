@@ -264,7 +264,7 @@ impl View for PromptView {
         }
     }
 
-    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+    fn footer(&self, app: &App) -> Vec<(Action, &'static str)> {
         use Action as A;
         match self.kind {
             InputPromptKind::Filter { .. } => {
@@ -276,6 +276,16 @@ impl View for PromptView {
                 (A::DeleteLine, "delete line"),
                 (A::Abort, "back"),
             ],
+            InputPromptKind::Commit { .. } | InputPromptKind::Range { .. }
+                if !self.offered_revisions(app).is_empty() =>
+            {
+                vec![
+                    (A::Accept, "accept"),
+                    (A::Down, "next revision"),
+                    (A::DeleteLine, "delete line"),
+                    (A::Abort, "back"),
+                ]
+            }
             _ => with_labels([A::Accept, A::DeleteWord, A::DeleteLine, A::Abort]),
         }
     }
