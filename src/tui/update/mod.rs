@@ -231,7 +231,10 @@ fn apply_theme(app: &mut App) {
 /// Asks to write the theme on the screen into the user's settings.
 pub(crate) fn keep_theme(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.display.themes.is_kept() {
-        true => app.show_notice(NoticeLevel::Info, format!("the settings name {}", app.display.themes.name())),
+        true => app.show_notice(
+            NoticeLevel::Info,
+            format!("{} is the theme of your settings already", app.display.themes.name()),
+        ),
         false => commands.push(AppCommand::KeepTheme(app.display.themes.name().to_owned())),
     }
 }
