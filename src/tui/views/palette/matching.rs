@@ -18,6 +18,7 @@ use crate::domain::{Panel, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 use crate::tui::effects::spawn_worker;
 use crate::tui::event_source::MessageSender;
+use crate::tui::filter::contains_ignore_case;
 use crate::tui::message::AppMessage;
 use crate::tui::run_label::{RunSubjects, TitleQuotes, describe_reviewed_change};
 use crate::tui::views::ViewReply;
@@ -86,8 +87,8 @@ enum PaletteCandidate {
 /// A matched letter counts 16.
 const ENTRY_BONUS: u32 = 24;
 
-/// Points added to the score of a command or setting whose shown text matches: `snoo` means `snooze the finding` before the
-/// command with another text whose name is `snooze`.
+/// Points added to the score of a command, setting or file whose shown text contains the typed one: `snoo` means `snooze the
+/// finding` before the command with another text whose name is `snooze`.
 const SHOWN_TEXT_BONUS: u32 = 8;
 
 /// Finds the best rows. Without text, those are the commands and settings in their order.
@@ -98,6 +99,7 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
         let entries = query.entries.iter().filter(|entry| entry.target.is_command());
         return PaletteMatches { serial, rows: entries.map(|entry| entry.to_row(Vec::new())).collect() };
     }
+    let typed = query.text.trim().to_lowercase();
     let mut matcher = Matcher::new(Config::DEFAULT);
     let mut best: BinaryHeap<Reverse<(u32, Reverse<PaletteCandidate>)>> = BinaryHeap::with_capacity(MAX_ROWS + 1);
     let (mut haystack, mut characters) = (String::new(), Vec::new());
@@ -106,8 +108,8 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
         let Some(score) = score else { return };
         let bonus = match candidate {
             PaletteCandidate::Entry(index) => {
-                let shown = Utf32Str::new(&query.entries[index].text, &mut characters);
-                ENTRY_BONUS + pattern.score(shown, &mut matcher).map_or(0, |_| SHOWN_TEXT_BONUS)
+                let is_shown = contains_ignore_case(&query.entries[index].text, &typed);
+                ENTRY_BONUS + if is_shown { SHOWN_TEXT_BONUS } else { 0 }
             }
             PaletteCandidate::Run(_) | PaletteCandidate::Finding(_) => 0,
         };
