@@ -16,7 +16,7 @@ const MAX_SUMMARIZED_RUNS: usize = 200;
 /// Counts of a day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct DayCounts {
-    /// Reviews that were requested, without skipped ones.
+    /// Reviews that were requested, without skipped ones, comments and imports.
     reviews: usize,
     /// Estimated tokens that reuse, adoption and carry-over saved.
     saved_tokens: u64,
@@ -60,7 +60,8 @@ fn count_since(store: &Store, since: Time) -> Result<DayCounts, CliError> {
         }
     }
     let today = (0..view.run_count()).map(|index| view.run(index)).filter(|run| run.created_ms >= since);
-    for (number, run) in today.filter(|run| run.status != RunStatus::Skipped).enumerate() {
+    let reviews = today.filter(|run| run.status != RunStatus::Skipped && !run.is_import());
+    for (number, run) in reviews.enumerate() {
         counts.reviews += 1;
         let id = run.id.parse::<RunId>().ok().filter(|_| number < MAX_SUMMARIZED_RUNS);
         if let Some(record) = id.map(|id| store.run(&id)).transpose()?.flatten() {
@@ -104,6 +105,8 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::domain::RunRecord;
+    use crate::store::RepoInfo;
 
     #[rstest]
     #[case::nothing(DayCounts::default(), None)]
@@ -118,6 +121,26 @@ mod tests {
     )]
     fn a_day_is_one_line(#[case] counts: DayCounts, #[case] expected: Option<&str>) {
         assert_eq!(counts.format().as_deref(), expected);
+    }
+
+    #[test]
+    fn a_comment_and_a_skipped_request_are_no_reviews() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        for (number, status, scope_hash) in
+            [(1, "completed", "a"), (2, "completed", "import:b"), (3, "skipped", "c"), (4, "failed", "d")]
+        {
+            let record: RunRecord = serde_json::from_value(serde_json::json!({
+                "run_id": format!("ar_{number:026}"), "status": status, "created_at": "2026-03-04T11:00:00Z",
+                "updated_at": "2026-03-04T11:00:00Z", "source": "cockpit", "scope": "worktree", "scope_hash": scope_hash,
+                "reviewer": "builtin",
+            }))
+            .expect("a record");
+            store.with_lock(|locked| locked.create_run(&record)).expect("a run");
+        }
+        let counts = count_since(&store, "2026-03-04T00:00:00Z".parse().expect("a time")).expect("counts");
+        assert_eq!(counts, DayCounts { reviews: 2, ..DayCounts::default() });
     }
 
     #[rstest]

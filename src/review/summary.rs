@@ -31,12 +31,9 @@ pub fn describe_result(status: RunStatus, counts: &FindingCounts, coverage: &Cov
                 .filter(|(_, n)| *n > 0)
                 .map(|(priority, n)| format!("{n} {priority}"))
                 .collect();
-            format!(
-                "{} in {}: {}",
-                format_count(found, "finding"),
-                format_count(covered, "file"),
-                by_priority.join(", ")
-            )
+            // A comment, and a secret in a file that was left out, are findings of no reviewed file.
+            let place = if covered > 0 { format!(" in {}", format_count(covered, "file")) } else { String::new() };
+            format!("{}{place}: {}", format_count(found, "finding"), by_priority.join(", "))
         }
     };
     let missed = total.saturating_sub(covered);
@@ -106,6 +103,8 @@ mod tests {
     #[rstest]
     #[case(RunStatus::Completed, [0, 1, 0, 2], (4, 4), "3 findings in 4 files: 1 p1, 2 p3")]
     #[case(RunStatus::Completed, [0, 0, 0, 1], (1, 3), "1 finding in 1 file: 1 p3; 2 files left out")]
+    #[case(RunStatus::Completed, [0, 1, 0, 0], (0, 0), "1 finding: 1 p1")]
+    #[case(RunStatus::Completed, [1, 0, 0, 0], (0, 3), "1 finding: 1 p0; 3 files left out")]
     #[case(RunStatus::Completed, [0; 4], (1, 1), "no findings in 1 file")]
     #[case(RunStatus::Completed, [0; 4], (0, 2), "no file was reviewed; 2 files left out")]
     #[case(RunStatus::Cancelled, [1, 0, 0, 0], (2, 5), "cancelled: 1 finding in 2 files: 1 p0; 3 files not reached or left out")]

@@ -193,6 +193,11 @@ impl RunRow<'_> {
     pub fn is_fix_review(&self) -> bool {
         self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX)
     }
+
+    /// Returns true for imported findings and for a comment of the user: nobody has reviewed code in such a run.
+    pub fn is_import(&self) -> bool {
+        self.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX)
+    }
 }
 
 /// A finding in a list, with its current status.

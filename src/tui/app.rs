@@ -583,7 +583,7 @@ impl App {
     }
 
     /// Returns the run of the header: a working run that is not paused, else a paused run, else a waiting run, else
-    /// the newest run that is not part of a fix. A panel waits for its members, which come before it.
+    /// the newest review: no part of a fix, no import and no comment. A panel waits for its members, which come before it.
     pub fn headline_run(&self) -> Option<RunRow<'_>> {
         let active = || self.run_list.active.iter().map(|index| self.store.view.run(*index as usize));
         active()
@@ -594,7 +594,7 @@ impl App {
             .or_else(|| {
                 (0..self.store.view.run_count())
                     .map(|index| self.store.view.run(index))
-                    .find(|run| !run.is_fix_review())
+                    .find(|run| !run.is_fix_review() && !run.is_import())
             })
     }
 

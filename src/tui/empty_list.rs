@@ -5,7 +5,7 @@ use super::filter::DEFAULT;
 use super::keymap::{Action, KeyContext};
 use super::theme::Role;
 use super::update::list_reviews;
-use crate::domain::{CancelReason, ReviewReach, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, ReviewReach, RunStatus, text};
 use crate::store::RunRow;
 
 /// Explanation of an empty list of findings.
@@ -122,7 +122,7 @@ fn find_newest_review(app: &App) -> Option<RunRow<'_>> {
     list_reviews(app).find(|run| {
         !matches!(run.status, RunStatus::Skipped | RunStatus::Superseded)
             && run.cancel_reason != CancelReason::Duplicate.word()
-            && !run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX)
+            && !run.is_import()
     })
 }
 

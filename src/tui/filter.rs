@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::filter_terms::{TermKind, last_term_start, split_name, split_terms, split_values, unquote};
 use super::saved_filters::SavedFilters;
 use crate::config::did_you_mean;
-use crate::domain::{FindingStatus, Kind, Priority, RunId, RunRecord};
+use crate::domain::{FindingStatus, Kind, Priority, RunId};
 use crate::runner::{OWN_REVIEWER, SnoozedFindings};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView};
 
@@ -95,7 +95,7 @@ impl FilterOverrides {
 
 /// Returns true for the run of a finding that the user has written.
 fn is_written_by_user(run: &RunRow<'_>) -> bool {
-    run.reviewer == OWN_REVIEWER && run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX)
+    run.reviewer == OWN_REVIEWER && run.is_import()
 }
 
 impl FindingFilter {
@@ -205,7 +205,8 @@ impl FindingFilter {
         self.snoozed == SnoozedTerm::Wanted
     }
 
-    fn matches_status(&self, status: FindingStatus, is_snoozed: bool) -> bool {
+    /// Returns true if the filter lists findings with this status.
+    pub fn matches_status(&self, status: FindingStatus, is_snoozed: bool) -> bool {
         match (self.snoozed, is_snoozed) {
             (SnoozedTerm::Wanted, true) => true,
             (SnoozedTerm::Wanted, false) => self.statuses.contains(&status),

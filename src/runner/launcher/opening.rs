@@ -119,8 +119,13 @@ impl Launcher<'_> {
         };
         match snapshot {
             Ok(snapshot) if snapshot.change.files.is_empty() => {
-                let name = name_change(&snapshot);
+                let (none, name) = match snapshot.scope {
+                    Scope::Worktree => ("there are no uncommitted changes", "the uncommitted changes".to_owned()),
+                    Scope::Staged => ("there are no staged changes", "the staged changes".to_owned()),
+                    _ => ("", name_change(&snapshot)),
+                };
                 let reason = match snapshot.change.left_out.len() {
+                    0 if !none.is_empty() => none.to_owned(),
                     0 => format!("there is nothing to review in {name}"),
                     left_out => {
                         let left_out = text::format_count(left_out, "file");

@@ -262,3 +262,12 @@ pub fn selection_style(painter: &Painter<'_>, focused: bool) -> ratatui::style::
     let style = painter.style(if focused { Role::Selected } else { Role::SelectedIdle });
     if style.add_modifier.contains(Modifier::REVERSED) { style.remove_modifier(Modifier::DIM) } else { style }
 }
+
+/// Returns the style laid over the texts of the selected row of a window, whose bar has this style. Texts without a colour of
+/// their own keep that of the terminal, except on a reversed bar, which would look patchy.
+pub fn window_overlay_style(bar: ratatui::style::Style) -> ratatui::style::Style {
+    match bar.add_modifier.contains(Modifier::REVERSED) {
+        true => bar.remove_modifier(Modifier::DIM),
+        false => ratatui::style::Style { fg: None, ..bar },
+    }
+}

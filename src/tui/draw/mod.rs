@@ -18,7 +18,7 @@ use ratatui::layout::Position;
 use super::app::{App, Pane};
 use super::layout::ScreenLayout;
 pub(crate) use detail::{draw_line, tab_name};
-pub(crate) use frame::{footer_actions, footer_end, selection_style};
+pub(crate) use frame::{footer_actions, footer_end, selection_style, window_overlay_style};
 pub(crate) use hints::key_at as hinted_key_at;
 use painter::Painter;
 pub(crate) use plain::{row_at as plain_row_at, rows_on_page as plain_rows_on_page};

@@ -360,6 +360,11 @@ fn search_finds_rows_and_lines_around_the_end() {
     press(&mut app, "/ x y z Enter");
     let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
     assert_eq!(prompt.error, "\"xyz\" is not here");
+    // A page may get further lines: the prompt closes, and the message line says it.
+    let mut app = showing(160, 48, view());
+    press(&mut app, "l / x y z Enter");
+    assert!(app.views.is_empty());
+    assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some("\"xyz\" is not here"));
 }
 
 #[test]
@@ -603,6 +608,12 @@ fn undoing_names_what_is_open_again() {
             &[S::Open, S::Open, S::Open],
             "undone: 3 findings are open again: src/config.rs:7, src/invoice/total.rs:31 and 1 more · Ctrl-r redoes",
         ),
+        (
+            TriageOrder::Undo,
+            &[S::Open, S::Unresolved],
+            "undone: 2 findings are as they were: src/config.rs:7, src/invoice/total.rs:31 · Ctrl-r redoes",
+        ),
+        (TriageOrder::Set(Vec::new()), &[S::Open], "reopened src/config.rs:7 · u undoes"),
         (
             TriageOrder::Redo,
             &[S::Dismissed, S::Dismissed],

@@ -467,6 +467,19 @@ fn a_title_without_rows_says_that_the_newest_run_reviewed_nothing() {
 }
 
 #[test]
+fn a_title_without_rows_names_the_newest_review_and_no_comment() {
+    let [comment, review, found] = [run_id(4), run_id(3), finding_id(1)];
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { reviewer: "you", scope: "all", scope_hash: "import:1", ..run_row(&comment) });
+    builder.run(run_row(&review)).finding(finding_row(&found, &review));
+    let mut app = showing(100, 30, complete(builder));
+    press(&mut app, "2");
+    let shown = screen(&app);
+    let title = shown.lines().find(|line| line.contains("1 Runs"));
+    assert!(title.is_some_and(|title| title.contains("✓  worktree  1h")), "{shown}");
+}
+
+#[test]
 fn an_urgent_finding_that_was_known_is_no_news_when_another_run_reports_it() {
     let (known, new) = (finding_id(1), finding_id(2));
     let (old, working) = (run_id(3), run_id(4));

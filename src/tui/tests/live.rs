@@ -357,6 +357,60 @@ fn a_long_wait_does_not_hide_what_was_spent() {
 }
 
 #[test]
+fn a_run_without_findings_says_what_it_has_read_and_why_no_more() {
+    let id = run();
+    let whole = RunRow { reviewer: "sonnet", counts: [0; 4], hunks_total: 6, hunks_covered: 6, ..run_row(&id) };
+    let failed =
+        RunRow { status: RunStatus::Failed, error_class: "rate_limit", files_covered: 0, hunks_covered: 0, ..whole };
+    let stopped = RunRow { status: RunStatus::Cancelled, cancel_reason: "budget_exhausted", hunks_covered: 5, ..whole };
+    let working = RunRow { status: RunStatus::Reviewing, ..whole };
+    let is_quiet = |event: &RunEvent| !matches!(event, RunEvent::Finding { .. });
+    let quiet = || -> Vec<RunEvent> { entries().into_iter().filter(is_quiet).collect() };
+    for (title, row, events, keys, said, reason) in [
+        ("all", whole, quiet(), "", "found nothing", ""),
+        ("an earlier turn", whole, quiet(), "Home", "found nothing yet", ""),
+        ("working", working, quiet(), "", "found nothing yet", ""),
+        ("failed at once", failed, Vec::new(), "", "nothing was reviewed", "not reviewed: it failed: rate limit"),
+        (
+            "a budget",
+            stopped,
+            quiet(),
+            "",
+            "found nothing in the reviewed part",
+            "only a part was reviewed: budget reached",
+        ),
+    ] {
+        for (columns, rows) in SIZES {
+            let mut builder = StoreViewBuilder::default();
+            builder.run(row);
+            let mut app = showing(columns, rows, complete(builder));
+            press(&mut app, "1 V");
+            reply(&mut app, LiveReply::Run { run: run(), page: Ok(live_page(events.clone(), row.status)) });
+            press(&mut app, keys);
+            let shown = screen(&app);
+            assert!(columns < 160 || shown.lines().any(|line| line.trim_end().ends_with(said)), "{title}: {shown}");
+            let is_clean = shown.lines().any(|line| line.trim_end().ends_with(" nothing"));
+            assert_eq!(is_clean, title == "all", "{title} at {columns}: {shown}");
+            let has_reason = shown.contains("not reviewed:") || shown.contains("only a part was reviewed:");
+            assert!(shown.contains(reason) && has_reason != reason.is_empty(), "{title} at {columns}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn the_signs_of_a_map_of_many_files_are_explained() {
+    for columns in [80, 100, 160] {
+        let mut app = following(columns, 40);
+        let mut page = Arc::into_inner(live_page(entries(), RunStatus::Reviewing)).expect("one owner");
+        page.changed = (0..300).map(|number| format!("src/part_{number:03}.rs")).collect();
+        reply(&mut app, LiveReply::Run { run: run(), page: Ok(Arc::new(page)) });
+        let shown = screen(&app);
+        let map = shown.lines().find(|line| line.starts_with(" files ")).unwrap_or_default();
+        assert!(map.contains("this turn") && map.contains("nobody yet"), "{shown}");
+    }
+}
+
+#[test]
 fn a_run_of_the_built_in_reviewer_has_no_bar_of_turns() {
     for (columns, rows) in SIZES {
         let mut app = showing(columns, rows, view());

@@ -29,14 +29,14 @@ fn a_first_start_looks_once_and_says_when_there_is_nothing() {
     assert!(screen(&app).contains("Welcome"));
     let outcome = OpeningOutcome {
         is_first: true,
-        nothing: Some("there is nothing to review in worktree".to_owned()),
+        nothing: Some("there are no uncommitted changes".to_owned()),
         ..OpeningOutcome::default()
     };
     send(&mut app, opened(outcome, CostLimit::AtMost { dollars: 1.16 }));
     assert!(matches!(app.opening, OpeningLook::Nothing(_)));
     assert_eq!(app.notice, None, "nothing to review, nothing to offer");
     assert!(screen(&app).contains("Nothing to review yet"));
-    assert!(screen(&app).contains("There is nothing to review in worktree."), "{}", screen(&app));
+    assert!(screen(&app).contains("There are no uncommitted changes."), "{}", screen(&app));
     let commands = send(&mut app, AppMessage::StoreRead { view: complete(StoreViewBuilder::default()), written: 0 });
     assert!(!looks_for_changes(&commands), "once is enough");
 }

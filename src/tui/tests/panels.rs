@@ -339,6 +339,24 @@ fn reporting(panel: RunStatus, [gpt, gemini]: [RunRow<'_>; 2], found: &[(&str, u
 }
 
 #[test]
+fn the_live_view_of_a_panel_without_findings_says_whether_anything_was_reviewed() {
+    let working = RunRow { status: RunStatus::Reviewing, ..run_row("") };
+    let unread = RunRow { status: RunStatus::Failed, files_covered: 0, hunks_covered: 0, ..working };
+    let done = RunRow { status: RunStatus::Completed, ..working };
+    for (panel, member, said) in [
+        (RunStatus::Pending, working, "found nothing yet"),
+        (RunStatus::Completed, done, "found nothing"),
+        (RunStatus::Failed, unread, "found nothing in the reviewed part"),
+    ] {
+        let mut app = showing(160, 48, reporting(panel, [member, member], &[]));
+        press(&mut app, "1 g V");
+        let shown = screen(&app);
+        assert!(shown.lines().any(|line| line.trim_end().ends_with(said)), "{said}: {shown}");
+        assert!(!shown.contains("0 findings"), "{shown}");
+    }
+}
+
+#[test]
 fn a_panel_is_announced_once_and_its_members_only_when_something_is_wrong_or_urgent() {
     let working = RunRow { status: RunStatus::Reviewing, ..run_row("") };
     let done = RunRow { status: RunStatus::Completed, ..working };

@@ -394,6 +394,34 @@ fn without_colours_only_attributes_are_drawn() {
     assert!(buffer.content.iter().any(|cell| cell.modifier.contains(ratatui::style::Modifier::REVERSED)));
 }
 
+#[test]
+fn a_reversed_bar_in_a_window_has_one_colour() {
+    use crate::tui::theme::{Background, ColorDepth, Theme};
+    use ratatui::style::{Color, Modifier};
+    for (background, depth) in [
+        (Background::Unknown, ColorDepth::TrueColor),
+        (Background::Dark, ColorDepth::Ansi16),
+        (Background::Dark, ColorDepth::None),
+    ] {
+        for keys in ["r", ":", "y"] {
+            let mut app = showing(100, 30, view());
+            app.display.theme = Theme::builtin_for(background, depth);
+            press(&mut app, keys);
+            let mut buffer = ratatui::buffer::Buffer::empty(ratatui::layout::Rect::new(0, 0, 100, 30));
+            draw(&app, &mut buffer);
+            let is_bar = |cell: &&ratatui::buffer::Cell| cell.modifier.contains(Modifier::REVERSED);
+            // A single cell is the cursor of a line of input.
+            let bars = buffer.content.chunks(100).filter(|row| row.iter().filter(is_bar).count() > 10);
+            let cells: Vec<_> = bars.flat_map(|row| row.iter().filter(is_bar)).collect();
+            assert!(!cells.is_empty(), "{keys} {depth:?}");
+            let is_patchy = |cell: &&ratatui::buffer::Cell| {
+                cell.fg != Color::Reset || cell.bg != Color::Reset || cell.modifier.contains(Modifier::DIM)
+            };
+            assert_eq!(cells.iter().filter(|cell| is_patchy(cell)).count(), 0, "{keys} {depth:?}");
+        }
+    }
+}
+
 /// Memory that ratatui's terminal writes to.
 #[derive(Clone, Default)]
 struct SharedBytes(Rc<RefCell<Vec<u8>>>);

@@ -60,6 +60,30 @@ fn a_dismissal_takes_its_reason_from_a_digit_or_from_words(#[case] keys: &str, #
 }
 
 #[test]
+fn a_verdict_about_all_leaves_what_was_decided_or_snoozed_just_now() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "a");
+    store(&mut app, commands);
+    let until = Time::from_millisecond(NOW + 60_000).expect("a time");
+    send(&mut app, AppMessage::SnoozeStored(Ok(vec![snoozed_line(2, Some(SnoozeEnd::Time(until)))])));
+    let snoozed = SnoozedFindings::for_test(&[(&finding_id(2), until)]);
+    send(&mut app, AppMessage::Snoozed(Arc::new(snoozed)));
+    assert_eq!(app.finding_list.rows.len(), 4, "they stay in the list");
+    let commands = press(&mut app, "* x 4");
+    assert_eq!(asked(&commands), [dismissed(3, "generated"), dismissed(5, "generated")]);
+    store(&mut app, commands);
+    press(&mut app, "*");
+    assert!(app.finding_list.marks.is_empty(), "nothing is left");
+    // A list of all statuses means all of them.
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "status:all");
+    press(&mut app, "Enter *");
+    assert_eq!(app.finding_list.marks.len(), app.finding_list.rows.len());
+    press(&mut app, "*");
+    assert!(app.finding_list.marks.is_empty(), "the key takes the marks away again");
+}
+
+#[test]
 fn the_last_reason_is_chosen_first() {
     let mut app = showing(160, 48, view());
     let commands = press(&mut app, "x 3");

@@ -177,6 +177,52 @@ fn u_takes_verdicts_back_one_by_one_and_shows_their_findings() {
 }
 
 #[test]
+fn u_takes_a_snooze_and_a_rating_back_before_the_verdict_ahead_of_them() {
+    let mut app = open(160, 48);
+    let commands = decide(&mut app, "a");
+    store(&mut app, commands);
+    let line = |until: &str| {
+        let mut line = serde_json::json!({
+            "finding_id": finding_id(2), "actor": "user", "at": Time::UNIX_EPOCH, "action": "set", "group": "t_2",
+        });
+        if !until.is_empty() {
+            line["until"] = serde_json::json!({ "time": until });
+        }
+        line
+    };
+    let is_undo = |commands: &[AppCommand]| {
+        commands.iter().any(|command| matches!(command, AppCommand::Triage(TriageOrder::Undo)))
+    };
+    let answer = |app: &mut App, outcome: UndoOutcome| {
+        let commands = send(app, AppMessage::Triaged { order: TriageOrder::Undo, result: Ok(outcome), written: 9 });
+        load(app, commands);
+    };
+    let commands = decide(&mut app, "Z Enter");
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::SnoozeFindings { .. })), "{commands:?}");
+    assert!(head(&app).starts_with("3 of 4") && head(&app).ends_with("later 0"), "{}", head(&app));
+    let snoozed = vec![serde_json::from_value(line("2026-03-07T12:00:00Z")).expect("a snooze")];
+    let commands = send(&mut app, AppMessage::SnoozeStored(Ok(snoozed)));
+    load(&mut app, commands);
+    assert!(head(&app).starts_with("3 of 4") && head(&app).ends_with("later 1"), "{}", head(&app));
+    assert!(screen(&app).contains("u undoes"), "{}", screen(&app));
+    assert!(is_undo(&decide(&mut app, "u")));
+    answer(&mut app, UndoOutcome::Snoozed(vec![serde_json::from_value(line("")).expect("a snooze")]));
+    assert!(head(&app).starts_with("2 of 4"), "{}", head(&app));
+    assert!(head(&app).ends_with("addressed 1 dismissed 0 later 0"), "{}", head(&app));
+    // A rating goes to no other finding, and is taken back where it was made.
+    let rated = || vec![serde_json::from_value(line("")).expect("a rating")];
+    let commands = send(&mut app, AppMessage::Rated(Ok(rated())));
+    load(&mut app, commands);
+    decide(&mut app, "n");
+    assert!(is_undo(&decide(&mut app, "u")));
+    assert!(head(&app).starts_with("2 of 4"), "{}", head(&app));
+    answer(&mut app, UndoOutcome::Rated(rated()));
+    assert!(head(&app).ends_with("addressed 1 dismissed 0 later 0"), "{}", head(&app));
+    assert!(is_undo(&decide(&mut app, "u")));
+    assert!(head(&app).starts_with("1 of 4"), "{}", head(&app));
+}
+
+#[test]
 fn a_verdict_that_is_not_stored_brings_its_finding_back() {
     let mut app = open(160, 48);
     let commands = decide(&mut app, "a");

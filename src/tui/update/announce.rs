@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel};
 use super::super::message::AppCommand;
-use crate::domain::{CancelReason, Panel, Priority, ReviewReach, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, Panel, Priority, ReviewReach, RunStatus, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 
 /// Maximum number of runs that are announced at once; more would not be read.
@@ -26,7 +26,7 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
     for id in known.chain(new.map(str::to_owned)) {
         let Some(run) = next.run_index(&id).map(|index| next.run(index)) else { continue };
         // Who imports findings or asks for a fix gets an answer of its own.
-        if run.is_fix_review() || run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX) {
+        if run.is_fix_review() || run.is_import() {
             continue;
         }
         let counts = before.run_index(&id).map_or([0; 4], |index| before.run(index).counts);

@@ -13,7 +13,7 @@ use super::super::views::triage::TriageView;
 use super::super::views::{self, ViewChange};
 use super::triage::name_place;
 use crate::domain::{
-    Finding, FindingId, FindingQuestion, Panel, QuestionOutcome, QuestionRequest, QuestionVerdict, RunRecord, text,
+    Finding, FindingId, FindingQuestion, Panel, QuestionOutcome, QuestionRequest, QuestionVerdict, text,
 };
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 
@@ -71,7 +71,7 @@ pub fn can_answer(app: &App, finding: &FindingId) -> bool {
     let (view, models) = (&app.store.view, &app.session.answering_reviewers);
     let run = app.finding_by_id(finding.as_str()).and_then(|row| view.run_index(row.last_run));
     let Some(run) = run.map(|index| view.run(index)) else { return false };
-    if run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX) {
+    if run.is_import() {
         return false;
     }
     if Panel::name_of(run.reviewer).is_none() {

@@ -15,7 +15,7 @@ use super::comments;
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
 use super::mouse::toggle_mouse;
-use super::search::search_next;
+use super::search::{present_row, search_next};
 use super::{ask, data, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
@@ -411,11 +411,7 @@ fn prompt_filter(app: &mut App, commands: &mut Vec<AppCommand>) {
 }
 
 fn prompt_search(app: &mut App) {
-    let from = match app.panes.focus {
-        Pane::Detail if diff::is_shown(app) => app.detail.diff.cursor(),
-        Pane::Detail => app.detail.scroll,
-        _ => selected_row(app),
-    };
+    let from = present_row(app);
     let before = std::mem::take(&mut app.search);
     open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
 }

@@ -2,6 +2,7 @@
 
 use super::super::app::App;
 use super::go_to_row;
+use crate::store::FindingRow;
 
 /// Marks or unmarks the selected finding and the ones below it, `times` in all.
 pub fn toggle_marks(app: &mut App, times: usize) {
@@ -41,18 +42,20 @@ pub fn commit_mark_range(app: &mut App) {
     app.finding_list.marks.extend(ids);
 }
 
+/// Marks all listed findings, or none if all are marked. Those that were decided or snoozed just now, and stay in the list so that
+/// no row moves, are passed over: a verdict about all is no verdict about them.
 pub fn toggle_all_marks(app: &mut App) {
     app.finding_list.mark_range_start = None;
-    let all = app
-        .finding_list
-        .rows
-        .iter()
-        .all(|index| app.finding_list.marks.contains(app.store.view.finding(*index as usize).id));
-    if all {
+    let list = &app.finding_list;
+    let is_asked_for = |row: &FindingRow<'_>| {
+        let status = app.current_status(row);
+        list.filter.matches_status(status, list.overrides.snoozed.hides(row.id, status))
+    };
+    let rows = list.rows.iter().map(|index| app.store.view.finding(*index as usize));
+    let ids: Vec<String> = rows.filter(is_asked_for).map(|row| row.id.to_owned()).collect();
+    if ids.iter().all(|id| list.marks.contains(id)) {
         app.finding_list.marks.clear();
     } else {
-        let ids: Vec<String> =
-            app.finding_list.rows.iter().map(|i| app.store.view.finding(*i as usize).id.to_owned()).collect();
         app.finding_list.marks.extend(ids);
     }
 }

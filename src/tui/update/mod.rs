@@ -32,7 +32,7 @@ mod runs;
 pub(crate) use runs::{arrange_runs, request_subjects};
 mod search;
 mod secrets;
-pub(crate) use search::{find_row, search_next};
+pub(crate) use search::{describe_no_match, find_row, present_row, search_next};
 mod triage;
 pub(crate) use triage::{
     dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_note, request_rating, request_snooze,
@@ -136,8 +136,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             views::apply_change(app, &ViewChange::Triaged { order: &order, result: &result }, &mut commands);
         }
         AppMessage::Noted(result) => triage::apply_noted(app, result),
-        AppMessage::Rated(result) => triage::apply_rating(app, result),
-        AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result),
+        AppMessage::Rated(result) => triage::apply_rating(app, result, &mut commands),
+        AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result, &mut commands),
         AppMessage::Team(team) => data::apply_team(app, team, &mut commands),
         AppMessage::TeamFollowed(is_running) => app.store.has_lost_team = !is_running,
         AppMessage::TeamStopped(failure) => {
@@ -231,7 +231,10 @@ fn apply_theme(app: &mut App) {
 /// Asks to write the theme on the screen into the user's settings.
 pub(crate) fn keep_theme(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.display.themes.is_kept() {
-        true => app.show_notice(NoticeLevel::Info, format!("the settings name {}", app.display.themes.name())),
+        true => app.show_notice(
+            NoticeLevel::Info,
+            format!("{} is the theme of your settings already", app.display.themes.name()),
+        ),
         false => commands.push(AppCommand::KeepTheme(app.display.themes.name().to_owned())),
     }
 }

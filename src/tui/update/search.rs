@@ -14,20 +14,29 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
         return;
     }
     for _ in 0..times.min(1000) {
-        let at = match app.panes.focus {
-            Pane::Detail if diff::is_shown(app) => app.detail.diff.cursor(),
-            Pane::Detail => app.detail.scroll,
-            _ => selected_row(app),
-        };
-        if !find_row(app, at, forward, true) {
-            let unread = if diff::is_shown(app) { app.detail.diff.unread_count() } else { 0 };
-            let text = match unread {
-                0 => format!("{:?} is not here", app.search),
-                _ => format!("{:?} is not in what was read; {} follow", app.search, text::format_count(unread, "file")),
-            };
-            app.show_notice(NoticeLevel::Info, text);
+        if !find_row(app, present_row(app), forward, true) {
+            let said = describe_no_match(app);
+            app.show_notice(NoticeLevel::Info, said);
             return;
         }
+    }
+}
+
+/// Returns the row from which a search goes on: the selected row of the list, the cursor of the diff, the first line of a page.
+pub fn present_row(app: &App) -> usize {
+    match app.panes.focus {
+        Pane::Detail if diff::is_shown(app) => app.detail.diff.cursor(),
+        Pane::Detail => app.detail.scroll,
+        _ => selected_row(app),
+    }
+}
+
+/// Says that no row contains the search text, and how many files of a diff are not read yet.
+pub fn describe_no_match(app: &App) -> String {
+    let unread = if diff::is_shown(app) { app.detail.diff.unread_count() } else { 0 };
+    match unread {
+        0 => format!("{:?} is not here", app.search),
+        _ => format!("{:?} is not in what was read; {} follow", app.search, text::format_count(unread, "file")),
     }
 }
 

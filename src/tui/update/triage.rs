@@ -194,7 +194,7 @@ pub fn request_rating(findings: &[FindingId], wish: RatingWish, commands: &mut V
 }
 
 /// Applies the answer of the store to a rating. The rows change when the store is read again.
-pub fn apply_rating(app: &mut App, result: Result<Vec<FindingRating>, String>) {
+pub fn apply_rating(app: &mut App, result: Result<Vec<FindingRating>, String>, commands: &mut Vec<AppCommand>) {
     let lines = match result {
         Ok(lines) if lines.is_empty() => return app.show_notice(NoticeLevel::Info, "nothing changed"),
         Ok(lines) => lines,
@@ -206,6 +206,8 @@ pub fn apply_rating(app: &mut App, result: Result<Vec<FindingRating>, String>) {
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
     app.detail.stale = true;
     app.finding_list.marks.clear();
+    let findings: Vec<FindingId> = lines.into_iter().map(|line| line.finding_id).collect();
+    triage_view::record_ratings(app, &findings, commands);
 }
 
 /// Describes rating lines: "src/a.rs:7 is p1 SECURITY now".
@@ -249,7 +251,8 @@ pub fn request_snooze(
 
 /// Applies the answer of the store to a snooze. The findings stay in the list until it is filtered again, so that no row
 /// moves.
-pub fn apply_snooze(app: &mut App, result: Result<Vec<FindingSnooze>, String>) {
+pub fn apply_snooze(app: &mut App, result: Result<Vec<FindingSnooze>, String>, commands: &mut Vec<AppCommand>) {
+    triage_view::apply_snooze(app, result.as_ref().ok().map(|lines| !lines.is_empty()), commands);
     let lines = match result {
         Ok(lines) if lines.is_empty() => return app.show_notice(NoticeLevel::Info, "nothing changed"),
         Ok(lines) => lines,
@@ -342,12 +345,14 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
         return said;
     }
     let first = lines.first().map(|line| line.status);
-    let status = match first.filter(|first| lines.iter().all(|line| line.status == *first)) {
-        Some(FindingStatus::Open) => "open",
-        Some(status) => status.word(),
-        None => "decided as before",
-    };
     let count = text::format_count(lines.len(), "finding");
+    let status = match first.filter(|first| lines.iter().all(|line| line.status == *first)) {
+        Some(FindingStatus::Open) if matches!(order, TriageOrder::Set(_)) => "reopened",
+        Some(status) => status.word(),
+        // An undo gives each finding the status that it had.
+        None if *order == TriageOrder::Undo => return format!("undone: {count} are as they were: {places}"),
+        None => "decided",
+    };
     match (lines, order) {
         ([_], TriageOrder::Set { .. }) => format!("{status} {places}"),
         (_, TriageOrder::Set { .. }) => format!("{status} {count}: {places}"),

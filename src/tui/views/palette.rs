@@ -263,7 +263,7 @@ impl PaletteView {
             let is_selected = y - list.y == (self.selected - self.offset) as u16;
             if is_selected {
                 painter.fill(Rect::new(list.x - 1, y, list.width + 2, 1), bar);
-                painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
+                painter.set_overlay_style(Some(draw::window_overlay_style(bar)));
             }
             painter.draw_text(list.x, y, KIND_WIDTH, row.target.kind(), Role::Faint);
             let hint_role = if matches!(row.target, PaletteTarget::Action(_)) { Role::Key } else { Role::Muted };

@@ -22,8 +22,8 @@ use crate::tui::message::AppCommand;
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
-    accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, next_answerer, request_note,
-    request_question, request_rating, request_snooze, search_next,
+    accept_filter, apply_filter, data, describe_cost, describe_no_match, dismiss, find_row, go_to_row, next_answerer,
+    present_row, request_note, request_question, request_rating, request_snooze, search_next,
 };
 use reasons::ReasonRow;
 
@@ -264,7 +264,7 @@ impl View for PromptView {
         }
     }
 
-    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+    fn footer(&self, app: &App) -> Vec<(Action, &'static str)> {
         use Action as A;
         match self.kind {
             InputPromptKind::Filter { .. } => {
@@ -276,6 +276,16 @@ impl View for PromptView {
                 (A::DeleteLine, "delete line"),
                 (A::Abort, "back"),
             ],
+            InputPromptKind::Commit { .. } | InputPromptKind::Range { .. }
+                if !self.offered_revisions(app).is_empty() =>
+            {
+                vec![
+                    (A::Accept, "accept"),
+                    (A::Down, "next revision"),
+                    (A::DeleteLine, "delete line"),
+                    (A::Abort, "back"),
+                ]
+            }
             _ => with_labels([A::Accept, A::DeleteWord, A::DeleteLine, A::Abort]),
         }
     }
@@ -441,8 +451,13 @@ impl PromptView {
                 if text.is_empty() {
                     app.search = std::mem::take(before);
                     search_next(app, true, 1);
-                } else if app.panes.focus != Pane::Detail && !find_row(app, focused_row(app), true, false) {
-                    return self.refuse(format!("{text:?} is not here"));
+                } else if !find_row(app, present_row(app), true, false) {
+                    let said = describe_no_match(app);
+                    if app.panes.focus != Pane::Detail {
+                        return self.refuse(said);
+                    }
+                    // A page may get further lines, which the key for the next match finds.
+                    app.show_notice(NoticeLevel::Info, said);
                 }
             }
             InputPromptKind::Reason { .. } if text.is_empty() => {
@@ -612,15 +627,6 @@ pub fn reopen_refused(app: &mut App, answered: AnsweredKinds, error: &str) -> bo
 /// Applies a filter to the knowledge view.
 fn filter_patterns(app: &mut App, filter: &str) {
     change_view(app, |view: &mut KnowledgeView, app| view.set_filter(app, filter));
-}
-
-/// Returns the selected row of the list that has the focus.
-fn focused_row(app: &App) -> usize {
-    match app.panes.focus {
-        Pane::Runs => app.run_list.cursor.selected,
-        Pane::Files => app.file_list.cursor.selected,
-        Pane::Findings | Pane::Detail => app.finding_list.cursor.selected,
-    }
 }
 
 /// Draws `filter  status:open p:0▏   undecided open …` in place of the message line.

@@ -19,6 +19,7 @@ use crate::runner::{BUILTIN_REVIEWER, OfferedReviewer, RequestPreview, ReviewerT
 use crate::tui::app::App;
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
+use crate::tui::draw::window_overlay_style;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
@@ -387,7 +388,7 @@ impl ReviewFormView {
         for ((row, item), y) in self.items.iter().enumerate().zip(inside.y..inside.bottom()) {
             if row == self.selected {
                 painter.fill(Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
-                painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
+                painter.set_overlay_style(Some(window_overlay_style(bar)));
             }
             painter.draw_text(inside.x, y, 2, &(row + 1).to_string(), Role::Key);
             painter.draw_text(inside.x + 3, y, label, &item.label, Role::Normal);

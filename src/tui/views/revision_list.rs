@@ -7,6 +7,7 @@ use super::review_form::ReviewFormFacts;
 use super::window::{draw_window, place_window};
 use crate::tui::app::{App, format_duration};
 use crate::tui::draw::painter::Painter;
+use crate::tui::draw::window_overlay_style;
 use crate::tui::theme::Role;
 
 /// Rows of the list at most.
@@ -85,7 +86,7 @@ pub fn draw_revisions(painter: &mut Painter<'_>, revisions: &[OfferedRevision], 
     for ((row, revision), y) in revisions.iter().enumerate().zip(inside.y..inside.bottom()) {
         if row + 1 == chosen {
             painter.fill(ratatui::layout::Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
-            painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
+            painter.set_overlay_style(Some(window_overlay_style(bar)));
         }
         let text = ID_COLUMNS.max(revision.text.width().min(30) as u16);
         let used = painter.draw_text(inside.x, y, text, &revision.text, Role::Accent).max(ID_COLUMNS) + 1;

@@ -51,6 +51,14 @@ fn a_paid_default_reviewer_is_offered_with_its_limit_and_asked_only_by_hand() {
 }
 
 #[test]
+fn an_empty_repository_says_that_nothing_is_changed() {
+    let test = TestEnvironment::new();
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait_for("There are no uncommitted changes.");
+    cockpit.quit();
+}
+
+#[test]
 fn an_agent_counts_as_paid() {
     let test = repository();
     let (agent, called) = (test.home().join("agent"), test.home().join("called"));

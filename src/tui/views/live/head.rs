@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::row::{RowPart, fit_row, spans};
+use super::row::{PART_GAP, RowPart, fit_row, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
 use super::{LivePage, LiveView};
-use crate::domain::{Panel, Priority, WindowUse, text};
+use crate::domain::{Panel, Priority, ReviewReach, WindowUse, text};
 use crate::masking::mask_shown_name;
 use crate::policy::Freshness;
 use crate::report::activity::{ActivityState, describe_activity, describe_turn};
@@ -29,6 +29,8 @@ const CHART_TURNS: [usize; 5] = [40, 20, 12, 8, 4];
 const BAR_CELLS: [usize; 4] = [24, 16, 10, 6];
 /// Numbers of turns on each side of the shown one in the forms of the scrub bar.
 const SCRUB_TURNS: [usize; 8] = [60, 30, 16, 8, 4, 2, 1, 0];
+/// Cells that the map keeps beside its legend.
+const MIN_MAP_CELLS: usize = 12;
 /// Beginning of the row with the map of the files.
 pub const MAP_TITLE: &str = "files ";
 /// Most findings above the diff, and fewest rows of the screen for each of them.
@@ -44,6 +46,7 @@ pub fn build_head(app: &App, view: &LiveView, width: usize, most: usize) -> Vec<
     if let Some(error) = &view.trouble {
         rows.push(DocLine::styled(Role::Warn, error));
     }
+    rows.extend(view.row(app).and_then(|run| build_unreviewed_row(&run)));
     let Some(page) = &view.page else {
         rows.extend(view.trouble.is_none().then(|| DocLine::styled(Role::Faint, "loading")));
         return rows;
@@ -77,6 +80,30 @@ fn describe_no_turns(page: &LivePage) -> Option<&'static str> {
         true => "Nothing was asked in this run.",
         false => "Nothing has been asked yet.",
     })
+}
+
+/// Says why a run that has ended reviewed nothing or only a part; `None` for one that reviewed all, or
+/// has not ended.
+fn build_unreviewed_row(run: &RunRow<'_>) -> Option<DocLine> {
+    let reason = run.describe_unreviewed()?;
+    let said = match run.review_reach() {
+        ReviewReach::Nothing => format!("not reviewed: {reason}"),
+        ReviewReach::Part => format!("only a part was reviewed: {reason}"),
+        ReviewReach::Unfinished | ReviewReach::Whole => return None,
+    };
+    Some(DocLine::styled(Role::Warn, &said))
+}
+
+/// Says in a long and a short form that a run has no finding: code that nobody read never looks clean. `is_over` says that
+/// the end of the run is shown, and no earlier turn.
+pub fn describe_no_findings(reach: ReviewReach, is_over: bool) -> (Role, [&'static str; 2]) {
+    match reach {
+        ReviewReach::Nothing => (Role::Warn, ["nothing was reviewed", "not reviewed"]),
+        ReviewReach::Unfinished => (Role::Muted, ["found nothing yet", "nothing yet"]),
+        _ if !is_over => (Role::Muted, ["found nothing yet", "nothing yet"]),
+        ReviewReach::Part => (Role::Warn, ["found nothing in the reviewed part", "reviewed in part"]),
+        ReviewReach::Whole => (Role::Muted, ["found nothing", "nothing"]),
+    }
 }
 
 /// Builds `claude · HEAD~3..HEAD · turn 7 of 20 analyse      waiting for the first byte, 2 s   $0.14 of $1.00`.
@@ -172,7 +199,7 @@ fn build_figures_row(app: &App, view: &LiveView, width: usize) -> DocLine {
         parts.push(build_window_part(app, view, turn.window));
     }
     parts.push(build_coverage_part(app, view));
-    parts.push(build_counts_part(view));
+    parts.push(build_counts_part(app, view));
     fit_row(&parts, width)
 }
 
@@ -234,8 +261,14 @@ fn build_coverage_part(app: &App, view: &LiveView) -> RowPart {
     RowPart { forms, rank: 1, is_right: false }
 }
 
-fn build_counts_part(view: &LiveView) -> RowPart {
+fn build_counts_part(app: &App, view: &LiveView) -> RowPart {
     let total: u32 = view.moment.counts.iter().sum();
+    if total == 0 {
+        let reach = view.row(app).map_or(ReviewReach::Unfinished, |run| run.review_reach());
+        let is_over = view.shown_index().is_none_or(|shown| shown + 1 == view.turns().len());
+        let (role, [long, short]) = describe_no_findings(reach, is_over);
+        return RowPart::texts(3, role, &[long, short]);
+    }
     let mut counts = Vec::new();
     for priority in Priority::ALL {
         let count = view.moment.counts[priority.index()];
@@ -244,9 +277,6 @@ fn build_counts_part(view: &LiveView) -> RowPart {
             let said = format!("{count} {}", priority_label(priority));
             counts.extend(spans([(Role::Faint, gap), (Role::from_priority(priority), said.as_str())]));
         }
-    }
-    if total == 0 {
-        counts.extend(spans([(Role::Muted, "nothing")]));
     }
     let mut named = spans([(Role::Muted, "found ")]);
     named.extend(counts.iter().cloned());
@@ -361,7 +391,11 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
         let sign = format!("{gap}{} ", glyphs.file_reading(reading));
         legend.extend(spans([(Role::from_file_reading(reading), sign.as_str()), (Role::Faint, name)]));
     }
-    let legend = RowPart { forms: vec![legend, Vec::new()], rank: 1, is_right: true };
+    // The cells stand for more files before the legend goes: without it their signs say nothing.
+    let legend_width: usize = legend.iter().map(|span| span.text.width()).sum();
+    let least = MAP_TITLE.width() + files.len().min(MIN_MAP_CELLS) + PART_GAP + legend_width;
+    let legend = if least <= width { legend } else { Vec::new() };
+    let legend = RowPart { forms: vec![legend], rank: 3, is_right: true };
     Some(fit_row(&[map, legend], width))
 }
 

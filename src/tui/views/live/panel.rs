@@ -3,6 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::draw::MARGIN;
+use super::head::describe_no_findings;
 use super::row::{RowPart, fit_row};
 use super::{ENTRY, LiveView, open_run};
 use crate::domain::{Panel, text};
@@ -163,16 +164,20 @@ fn build_head(app: &App, run: &RunRow<'_>, width: usize) -> [DocLine; 2] {
         RowPart { is_right: true, ..spent },
     ];
     let (total, found_role) = describe_total(sums.counts);
-    let found = text::format_count(usize::try_from(total).unwrap_or(usize::MAX), "finding");
+    let count = text::format_count(usize::try_from(total).unwrap_or(usize::MAX), "finding");
+    let found = match total {
+        0 => {
+            let (role, forms) = describe_no_findings(run.review_reach(), true);
+            RowPart::texts(3, role, &forms)
+        }
+        _ => RowPart::texts(3, found_role, &[&count]),
+    };
     let not_merged = if run.status.is_terminal() || total == 0 { "" } else { "not merged yet" };
     let hunks = match sums.hunks_total {
         0 => String::new(),
         whole => format!("{} of {} covered", sums.hunks_covered, text::format_count(whole as usize, "hunk")),
     };
-    let figures = [
-        RowPart::texts(2, Role::Muted, &[&hunks, ""]),
-        RowPart::texts(3, if total == 0 { Role::Muted } else { found_role }, &[&found]),
-        RowPart::texts(1, Role::Faint, &[not_merged, ""]),
-    ];
+    let figures =
+        [RowPart::texts(2, Role::Muted, &[&hunks, ""]), found, RowPart::texts(1, Role::Faint, &[not_merged, ""])];
     [fit_row(&parts, width), fit_row(&figures, width)]
 }

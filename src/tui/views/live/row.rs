@@ -6,7 +6,7 @@ use crate::tui::doc::{DocLine, DocSpan};
 use crate::tui::theme::Role;
 
 /// Columns between two parts.
-const GAP: usize = 3;
+pub const PART_GAP: usize = 3;
 
 /// Part of a row in several forms.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ fn width_of(form: &[DocSpan]) -> usize {
 /// Returns the width of the parts in these forms, with the gaps between them.
 fn total_width(parts: &[RowPart], chosen: &[usize]) -> usize {
     let widths = parts.iter().zip(chosen).map(|(part, form)| part.forms.get(*form).map_or(0, |form| width_of(form)));
-    widths.filter(|width| *width > 0).map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+    widths.filter(|width| *width > 0).map(|width| width + PART_GAP).sum::<usize>().saturating_sub(PART_GAP)
 }
 
 /// Lays parts out in a row: the least important ones are shortened until all fit. A row that never fits is too long.
@@ -57,7 +57,7 @@ pub fn fit_row(parts: &[RowPart], width: usize) -> DocLine {
     let mut is_left = true;
     for (part, form) in parts.iter().zip(&chosen) {
         let Some(form) = part.forms.get(*form).filter(|form| width_of(form) > 0) else { continue };
-        let mut gap = if line.spans.is_empty() { 0 } else { GAP };
+        let mut gap = if line.spans.is_empty() { 0 } else { PART_GAP };
         if part.is_right && std::mem::take(&mut is_left) {
             gap += slack;
         }

@@ -18,6 +18,7 @@ use crate::domain::{Panel, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 use crate::tui::effects::spawn_worker;
 use crate::tui::event_source::MessageSender;
+use crate::tui::filter::contains_ignore_case;
 use crate::tui::message::AppMessage;
 use crate::tui::run_label::{RunSubjects, TitleQuotes, describe_reviewed_change};
 use crate::tui::views::ViewReply;
@@ -86,6 +87,10 @@ enum PaletteCandidate {
 /// A matched letter counts 16.
 const ENTRY_BONUS: u32 = 24;
 
+/// Points added to the score of a command, setting or file whose shown text contains the typed one: `snoo` means `snooze the
+/// finding` before the command with another text whose name is `snooze`.
+const SHOWN_TEXT_BONUS: u32 = 8;
+
 /// Finds the best rows. Without text, those are the commands and settings in their order.
 pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
     let serial = query.serial;
@@ -94,13 +99,20 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
         let entries = query.entries.iter().filter(|entry| entry.target.is_command());
         return PaletteMatches { serial, rows: entries.map(|entry| entry.to_row(Vec::new())).collect() };
     }
+    let typed = query.text.trim().to_lowercase();
     let mut matcher = Matcher::new(Config::DEFAULT);
     let mut best: BinaryHeap<Reverse<(u32, Reverse<PaletteCandidate>)>> = BinaryHeap::with_capacity(MAX_ROWS + 1);
     let (mut haystack, mut characters) = (String::new(), Vec::new());
     let mut offer = |candidate: PaletteCandidate, haystack: &str| {
         let score = pattern.score(Utf32Str::new(haystack, &mut characters), &mut matcher);
         let Some(score) = score else { return };
-        let bonus = if matches!(candidate, PaletteCandidate::Entry(_)) { ENTRY_BONUS } else { 0 };
+        let bonus = match candidate {
+            PaletteCandidate::Entry(index) => {
+                let is_shown = contains_ignore_case(&query.entries[index].text, &typed);
+                ENTRY_BONUS + if is_shown { SHOWN_TEXT_BONUS } else { 0 }
+            }
+            PaletteCandidate::Run(_) | PaletteCandidate::Finding(_) => 0,
+        };
         best.push(Reverse((score + bonus, Reverse(candidate))));
         if best.len() > MAX_ROWS {
             best.pop();
@@ -193,7 +205,7 @@ mod tests {
             words: action.name().to_owned(),
             hint: String::new(),
         };
-        [Action::Dismiss, Action::Undo, Action::Zoom].map(entry).into()
+        [Action::Dismiss, Action::Undo, Action::Zoom, Action::Snooze, Action::SnoozeFinding].map(entry).into()
     }
 
     fn query(text: &str, view: Arc<StoreView>) -> PaletteQuery {
@@ -219,6 +231,7 @@ mod tests {
             ("dismiss", PaletteTarget::Action(Action::Dismiss), "dismiss"),
             ("undo", PaletteTarget::Action(Action::Undo), "undo"),
             ("unzoom", PaletteTarget::Action(Action::Zoom), "unzoom"),
+            ("snoo", PaletteTarget::Action(Action::SnoozeFinding), "snoo"),
             ("rate total", finding(3), "totalrate"),
             ("retry 84", finding(5), "retry84"),
             (&finding_id(2), finding(2), ""),

@@ -30,7 +30,7 @@ pub(crate) use worker::{CardRequest, start_worker};
 use ratatui::layout::Position;
 
 use card::CardPages;
-use queue::{StepBack, TriageQueue, TriageVerdict};
+use queue::{StepBack, StoredLines, TriageQueue, TriageVerdict};
 use similar::is_similar;
 
 use super::fix::{self, FixOrder};
@@ -125,12 +125,34 @@ pub fn record_dismissals(app: &mut App, findings: &[FindingId], reason: &str, co
     });
 }
 
-/// Tells an open session that a prompt snoozes findings: the shown one is for later.
+/// Tells an open session that a prompt snoozes findings: the shown one is for later, and the store has not answered yet.
 pub fn record_snoozes(app: &mut App, findings: &[FindingId], commands: &mut Vec<AppCommand>) {
     change_view(app, |view: &mut TriageView, app| {
         if view.shown_id().is_some_and(|shown| findings.contains(&shown)) {
-            view.record(app, TriageVerdict::Later, commands);
+            view.record(app, TriageVerdict::Snoozed, commands);
         }
+    });
+}
+
+/// Tells an open session the answer of the store to a snooze: `None` if it was not stored, else whether it has changed anything.
+pub fn apply_snooze(app: &mut App, has_changed: Option<bool>, commands: &mut Vec<AppCommand>) {
+    change_view(app, |view: &mut TriageView, app| {
+        let before = view.queue.position();
+        view.queue.apply_snooze(has_changed);
+        view.follow_queue(app, before, commands);
+    });
+}
+
+/// Tells an open session that the store has rated findings: `u` takes that back, and their cards are read again.
+pub fn record_ratings(app: &mut App, findings: &[FindingId], commands: &mut Vec<AppCommand>) {
+    change_view(app, |view: &mut TriageView, app| {
+        view.undone = 0;
+        for finding in findings {
+            view.queue.record_rating(finding.as_str());
+            view.mark_stale(finding.as_str());
+        }
+        view.request_cards(commands);
+        view.build(app);
     });
 }
 
@@ -507,18 +529,20 @@ impl TriageView {
             }
             TriageOrder::Undo | TriageOrder::Redo => {
                 let changed = match result {
-                    Ok(UndoOutcome::Decided(lines)) => lines.as_slice(),
-                    _ => &[],
+                    Ok(UndoOutcome::Decided(lines)) => StoredLines::Decisions(lines),
+                    Ok(UndoOutcome::Snoozed(lines)) => StoredLines::Snoozes(lines),
+                    Ok(UndoOutcome::Rated(lines)) => StoredLines::Ratings(lines),
+                    Ok(UndoOutcome::Nothing | UndoOutcome::Fix(_)) | Err(_) => StoredLines::Decisions(&[]),
                 };
-                changed.iter().for_each(|line| self.mark_stale(line.finding_id.as_str()));
-                let findings: Vec<&str> = changed.iter().map(|line| line.finding_id.as_str()).collect();
+                let findings = changed.findings();
+                findings.iter().for_each(|finding| self.mark_stale(finding));
                 self.mark_similar_stale(app, &findings);
                 if *order == TriageOrder::Redo {
                     self.queue.apply_redo(changed);
                 } else {
                     self.queue.apply_undo(changed);
                     // Nothing was taken back.
-                    self.undone = self.undone.saturating_sub(usize::from(changed.is_empty()));
+                    self.undone = self.undone.saturating_sub(usize::from(findings.is_empty()));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::{Disposition, FindingStatus, FixId};
+use crate::domain::{Disposition, FindingRating, FindingSnooze, FindingStatus, FixId};
 
 /// Verdict of the user about a finding in this session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum TriageVerdict {
     Patched(Option<FixId>),
     /// The user passed over the finding.
     Later,
+    /// The finding is snoozed: it is for later, until a time or a change of its file.
+    Snoozed,
 }
 
 /// Progress of a verdict.
@@ -53,6 +55,42 @@ impl VerdictCounts {
     }
 }
 
+/// Step of the session, by the index of its finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TriageStep {
+    /// The finding got the verdict that it has.
+    Verdict(usize),
+    /// The store has another priority or kind of the finding.
+    Rating(usize),
+}
+
+impl TriageStep {
+    fn finding(self) -> usize {
+        match self {
+            Self::Verdict(index) | Self::Rating(index) => index,
+        }
+    }
+}
+
+/// Lines that the store has written for an undo or a redo.
+#[derive(Debug, Clone, Copy)]
+pub enum StoredLines<'a> {
+    Decisions(&'a [Disposition]),
+    Snoozes(&'a [FindingSnooze]),
+    Ratings(&'a [FindingRating]),
+}
+
+impl<'a> StoredLines<'a> {
+    /// Lists the ids of the findings.
+    pub fn findings(self) -> Vec<&'a str> {
+        match self {
+            Self::Decisions(lines) => lines.iter().map(|line| line.finding_id.as_str()).collect(),
+            Self::Snoozes(lines) => lines.iter().map(|line| line.finding_id.as_str()).collect(),
+            Self::Ratings(lines) => lines.iter().map(|line| line.finding_id.as_str()).collect(),
+        }
+    }
+}
+
 /// Answer to the wish to take the last step back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepBack {
@@ -62,7 +100,7 @@ pub enum StepBack {
     Busy,
     /// Only the session knew the verdict; it is gone.
     Done,
-    /// The store has to undo the last decision.
+    /// The store has to undo the last decision, snooze or rating.
     UndoDecision,
     /// The patch has to be taken out of the files.
     UndoFix(FixId),
@@ -74,12 +112,12 @@ pub struct TriageQueue {
     items: Vec<TriageItem>,
     /// Index of the shown finding; the number of findings when the closing page is shown.
     at: usize,
-    /// Findings with a verdict, oldest first.
-    steps: Vec<usize>,
+    /// Verdicts and ratings, oldest first.
+    steps: Vec<TriageStep>,
     /// Findings whose patches are being applied, in the order of the requests.
     applying: VecDeque<usize>,
-    /// Findings whose decisions are being undone, in the order of the requests.
-    undoing: VecDeque<usize>,
+    /// Steps that the store is undoing, in the order of the requests.
+    undoing: VecDeque<TriageStep>,
 }
 
 impl TriageQueue {
@@ -105,7 +143,10 @@ impl TriageQueue {
 
     /// Returns the findings with a verdict in the order in which they got it.
     pub fn decided(&self) -> impl DoubleEndedIterator<Item = &TriageItem> {
-        self.steps.iter().filter_map(|index| self.items.get(*index))
+        self.steps.iter().filter_map(|step| match step {
+            TriageStep::Verdict(index) => self.items.get(*index),
+            TriageStep::Rating(_) => None,
+        })
     }
 
     /// Counts the verdicts.
@@ -119,7 +160,7 @@ impl TriageQueue {
                     (counts.addressed, counts.patched) = (counts.addressed + 1, counts.patched + 1)
                 }
                 Some((TriageVerdict::Dismissed(_), _)) => counts.dismissed += 1,
-                Some((TriageVerdict::Later, _)) => counts.later += 1,
+                Some((TriageVerdict::Later | TriageVerdict::Snoozed, _)) => counts.later += 1,
             }
         }
         counts
@@ -134,12 +175,33 @@ impl TriageQueue {
                 self.applying.push_back(self.at);
                 VerdictState::Requested
             }
-            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) => VerdictState::Requested,
+            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) | TriageVerdict::Snoozed => VerdictState::Requested,
         };
         item.verdict = Some((verdict, state));
-        self.steps.retain(|step| *step != self.at);
-        self.steps.push(self.at);
+        self.push_verdict(self.at);
         self.at = self.next_open(self.at).unwrap_or(self.items.len());
+    }
+
+    /// Makes the verdict about a finding the last step.
+    fn push_verdict(&mut self, index: usize) {
+        self.drop_verdict(index);
+        self.steps.push(TriageStep::Verdict(index));
+    }
+
+    fn drop_verdict(&mut self, index: usize) {
+        self.steps.retain(|step| *step != TriageStep::Verdict(index));
+    }
+
+    /// Records that the store has rated a finding of the session. The store has taken the verdicts that it has not answered yet
+    /// after the rating.
+    pub fn record_rating(&mut self, finding: &str) {
+        let Some(index) = self.find(finding) else { return };
+        let is_answered = |step: &TriageStep| {
+            let TriageStep::Verdict(index) = step else { return true };
+            !matches!(self.items[*index].verdict, Some((_, VerdictState::Requested)))
+        };
+        let at = self.steps.iter().rposition(is_answered).map_or(0, |last| last + 1);
+        self.steps.insert(at, TriageStep::Rating(index));
     }
 
     /// Returns the next finding without a verdict after index `from`, from the start again after the last.
@@ -158,21 +220,30 @@ impl TriageQueue {
         self.at = self.at.saturating_sub(1);
     }
 
-    /// Takes the last verdict back as far as the session can, and goes to its finding.
+    /// Takes the last verdict or rating back as far as the session can, and goes to its finding.
     pub fn step_back(&mut self) -> StepBack {
-        let is_taken_back = |index: &usize| {
-            self.items[*index].verdict.as_ref().is_none_or(|(_, state)| *state == VerdictState::TakingBack)
+        let is_taken_back = |step: &TriageStep| match step {
+            TriageStep::Verdict(index) => {
+                self.items[*index].verdict.as_ref().is_none_or(|(_, state)| *state == VerdictState::TakingBack)
+            }
+            TriageStep::Rating(_) => false,
         };
-        let Some(index) = self.steps.iter().copied().rev().find(|index| !is_taken_back(index)) else {
-            return StepBack::Nothing;
-        };
+        let Some(at) = self.steps.iter().rposition(|step| !is_taken_back(step)) else { return StepBack::Nothing };
+        let last = self.steps[at];
+        let index = last.finding();
+        if let TriageStep::Rating(_) = last {
+            self.steps.remove(at);
+            self.undoing.push_back(last);
+            self.at = index;
+            return StepBack::UndoDecision;
+        }
         let Some((verdict, state)) = &mut self.items[index].verdict else { return StepBack::Nothing };
         let step = match verdict {
             TriageVerdict::Patched(None) => return StepBack::Busy,
             TriageVerdict::Later => StepBack::Done,
             TriageVerdict::Patched(Some(fix)) => StepBack::UndoFix(fix.clone()),
-            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) => {
-                self.undoing.push_back(index);
+            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) | TriageVerdict::Snoozed => {
+                self.undoing.push_back(last);
                 StepBack::UndoDecision
             }
         };
@@ -200,23 +271,66 @@ impl TriageQueue {
         }
     }
 
+    /// Applies the answer of the store to the snooze that was requested first and has none: `None` if it was not stored, else
+    /// whether it has changed anything. Goes back to a finding whose snooze was not stored.
+    pub fn apply_snooze(&mut self, has_changed: Option<bool>) {
+        let is_requested = |index: &usize| {
+            matches!(self.items[*index].verdict, Some((TriageVerdict::Snoozed, VerdictState::Requested)))
+        };
+        let Some(index) = self.steps.iter().map(|step| step.finding()).find(is_requested) else { return };
+        match has_changed {
+            Some(true) => self.items[index].verdict = Some((TriageVerdict::Snoozed, VerdictState::Stored)),
+            // The store has no step to undo.
+            Some(false) => self.items[index].verdict = Some((TriageVerdict::Later, VerdictState::Stored)),
+            None => self.forget(index),
+        }
+    }
+
     /// Applies the answer of the store to an undo: the lines that it stored, none if it failed.
-    pub fn apply_undo(&mut self, changed: &[Disposition]) {
+    pub fn apply_undo(&mut self, changed: StoredLines<'_>) {
         let asked = self.undoing.pop_front();
-        self.take_over(changed);
-        let Some(index) = asked else { return };
-        if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
-            *state = VerdictState::Stored;
+        match changed {
+            StoredLines::Decisions(lines) => self.take_over(lines),
+            StoredLines::Snoozes(lines) => {
+                for index in lines.iter().filter_map(|line| self.find(line.finding_id.as_str())).collect::<Vec<_>>() {
+                    if matches!(self.items[index].verdict, Some((TriageVerdict::Snoozed, _))) {
+                        self.items[index].verdict = None;
+                        self.drop_verdict(index);
+                    }
+                }
+            }
+            StoredLines::Ratings(_) => {}
+        }
+        match asked {
+            Some(TriageStep::Verdict(index)) => {
+                if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
+                    *state = VerdictState::Stored;
+                }
+            }
+            // The rating stands.
+            Some(step @ TriageStep::Rating(_)) if !matches!(changed, StoredLines::Ratings(_)) => self.steps.push(step),
+            Some(TriageStep::Rating(_)) | None => {}
         }
     }
 
     /// Applies the answer of the store to a redo: the lines that it stored. Goes on from a shown finding that has its verdict
     /// again.
-    pub fn apply_redo(&mut self, changed: &[Disposition]) {
-        self.take_over(changed);
-        let is_decided_again = self.current().is_some_and(|item| {
-            item.verdict.is_some() && changed.iter().any(|line| line.finding_id.as_str() == item.finding)
-        });
+    pub fn apply_redo(&mut self, changed: StoredLines<'_>) {
+        let findings = changed.findings();
+        match changed {
+            StoredLines::Decisions(lines) => self.take_over(lines),
+            StoredLines::Snoozes(_) => {
+                for index in findings.iter().filter_map(|finding| self.find(finding)).collect::<Vec<_>>() {
+                    self.items[index].verdict = Some((TriageVerdict::Snoozed, VerdictState::Stored));
+                    self.push_verdict(index);
+                }
+            }
+            StoredLines::Ratings(_) => findings.iter().for_each(|finding| self.record_rating(finding)),
+        }
+        let is_decided = matches!(changed, StoredLines::Decisions(_) | StoredLines::Snoozes(_));
+        let is_decided_again = self
+            .current()
+            .is_some_and(|item| is_decided && item.verdict.is_some() && findings.contains(&item.finding.as_str()));
         if is_decided_again {
             self.at = self.next_open(self.at).unwrap_or(self.items.len());
         }
@@ -235,9 +349,9 @@ impl TriageQueue {
                 FindingStatus::Dismissed => Some((TriageVerdict::Dismissed(line.reason.clone()), VerdictState::Stored)),
                 _ => None,
             };
-            self.steps.retain(|step| *step != index);
+            self.drop_verdict(index);
             if self.items[index].verdict.is_some() {
-                self.steps.push(index);
+                self.push_verdict(index);
             }
         }
     }
@@ -260,7 +374,7 @@ impl TriageQueue {
         let Some(index) = self.items.iter().position(is_it) else { return };
         if is_done {
             self.items[index].verdict = None;
-            self.steps.retain(|step| *step != index);
+            self.drop_verdict(index);
         } else if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
             *state = VerdictState::Stored;
         }
@@ -275,7 +389,7 @@ impl TriageQueue {
         indices.extend(next.and_then(|next| self.next_open(next)));
         indices.push(self.at + 1);
         indices.extend(self.at.checked_sub(1));
-        indices.extend(self.steps.last());
+        indices.extend(self.steps.last().map(|step| step.finding()));
         let mut findings: Vec<&str> = Vec::with_capacity(indices.len());
         for item in indices.into_iter().filter_map(|index| self.items.get(index)) {
             if !findings.contains(&item.finding.as_str()) {
@@ -292,7 +406,7 @@ impl TriageQueue {
     /// Forgets a verdict that was not stored and goes back to its finding.
     fn forget(&mut self, index: usize) {
         self.items[index].verdict = None;
-        self.steps.retain(|step| *step != index);
+        self.drop_verdict(index);
         self.at = index;
     }
 }
@@ -335,6 +449,20 @@ mod tests {
         vec![line]
     }
 
+    fn snoozed(finding: &str) -> FindingSnooze {
+        let line = serde_json::json!({
+            "finding_id": finding, "actor": "user", "at": Time::UNIX_EPOCH, "action": "undo", "group": "",
+        });
+        serde_json::from_value(line).expect("a snooze")
+    }
+
+    fn rated(finding: &str) -> FindingRating {
+        let line = serde_json::json!({
+            "finding_id": finding, "actor": "user", "at": Time::UNIX_EPOCH, "action": "undo", "group": "",
+        });
+        serde_json::from_value(line).expect("a rating")
+    }
+
     fn fix() -> FixId {
         format!("fx_{:026}", 7).parse().expect("an id")
     }
@@ -373,8 +501,58 @@ mod tests {
         assert_eq!(queue.counts().patched, 1, "it counts until it is out of the files");
         queue.apply_unpatched(&fix(), true);
         assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(A)));
-        queue.apply_undo(&undone(A, FindingStatus::Open));
+        queue.apply_undo(StoredLines::Decisions(&undone(A, FindingStatus::Open)));
         assert_eq!((queue.step_back(), queue.counts()), (StepBack::Nothing, VerdictCounts::default()));
+    }
+
+    #[test]
+    fn snoozes_and_ratings_are_taken_back_in_their_turn() {
+        use StoredLines::{Decisions, Ratings, Snoozes};
+        let mut queue = queue(&[A, B, C], 0);
+        queue.record(TriageVerdict::Addressed);
+        queue.apply_decision(&[A], true);
+        queue.record_rating(B);
+        queue.record(TriageVerdict::Snoozed);
+        assert_eq!(queue.counts().later, 0, "nothing is stored yet");
+        queue.apply_snooze(Some(true));
+        assert_eq!((queue.counts().later, shown(&queue)), (1, Some(C)));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(B)));
+        queue.apply_undo(Snoozes(&[snoozed(B)]));
+        assert_eq!((queue.counts().later, queue.counts().addressed), (0, 1));
+        queue.apply_redo(Snoozes(&[snoozed(B)]));
+        assert_eq!((queue.counts().later, shown(&queue)), (1, Some(C)));
+        assert_eq!(queue.step_back(), StepBack::UndoDecision);
+        queue.apply_undo(Snoozes(&[snoozed(B)]));
+        // The rating of B, and not the verdict about A, is the step before.
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(B)));
+        queue.apply_undo(Decisions(&[]));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(B)), "it was not undone");
+        queue.apply_undo(Ratings(&[rated(B)]));
+        queue.apply_redo(Ratings(&[rated(B)]));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(B)), "it was redone");
+        queue.apply_undo(Ratings(&[rated(B)]));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(A)));
+    }
+
+    #[test]
+    fn a_snooze_that_changes_nothing_is_no_step_of_the_store_and_one_that_fails_brings_its_finding_back() {
+        let mut queue = queue(&[A, B], 0);
+        queue.record(TriageVerdict::Snoozed);
+        queue.apply_snooze(None);
+        assert_eq!((shown(&queue), queue.step_back()), (Some(A), StepBack::Nothing));
+        queue.record(TriageVerdict::Snoozed);
+        queue.apply_snooze(Some(false));
+        assert_eq!((queue.counts().later, queue.step_back(), shown(&queue)), (1, StepBack::Done, Some(A)));
+        // A rating that the store answers while a verdict waits was written before it.
+        queue.record(TriageVerdict::Addressed);
+        queue.record_rating(A);
+        queue.apply_decision(&[A], true);
+        assert_eq!(queue.step_back(), StepBack::UndoDecision);
+        queue.apply_undo(StoredLines::Decisions(&undone(A, FindingStatus::Open)));
+        assert_eq!(queue.counts(), VerdictCounts::default());
+        assert_eq!(queue.step_back(), StepBack::UndoDecision);
+        queue.apply_undo(StoredLines::Ratings(&[rated(A)]));
+        assert_eq!(queue.step_back(), StepBack::Nothing);
     }
 
     #[test]
@@ -397,9 +575,9 @@ mod tests {
         queue.apply_decision(&[A], true);
         assert_eq!(queue.step_back(), StepBack::UndoDecision);
         // Another process had decided since, so the store undid that.
-        queue.apply_undo(&undone(OTHER, FindingStatus::Open));
+        queue.apply_undo(StoredLines::Decisions(&undone(OTHER, FindingStatus::Open)));
         assert_eq!((queue.counts().addressed, queue.step_back()), (1, StepBack::UndoDecision));
-        queue.apply_undo(&[]);
+        queue.apply_undo(StoredLines::Decisions(&[]));
         assert_eq!(queue.counts().addressed, 1);
     }
 
@@ -413,7 +591,7 @@ mod tests {
         queue.apply_decision(&[A], true);
         assert_eq!((queue.counts().dismissed, queue.counts().total()), (1, 1));
         assert_eq!(queue.step_back(), StepBack::UndoDecision);
-        queue.apply_undo(&undone(A, FindingStatus::Addressed));
+        queue.apply_undo(StoredLines::Decisions(&undone(A, FindingStatus::Addressed)));
         assert_eq!((queue.counts().addressed, queue.counts().total()), (1, 1));
         assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(A)));
     }

@@ -86,6 +86,7 @@ fn build_decision(app: &App, item: &TriageItem) -> Option<DocLine> {
         TriageVerdict::Patched(_) => ("patched", Role::Addressed),
         TriageVerdict::Dismissed(_) => ("dismissed", Role::Muted),
         TriageVerdict::Later => ("later", Role::Normal),
+        TriageVerdict::Snoozed => ("snoozed", Role::Normal),
     };
     let line = DocLine::styled(role, &format!("{word:<NAMES$}"))
         .with_span(Role::Accent, &format!("{}:{}", row.path, row.line_start))
