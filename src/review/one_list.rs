@@ -411,11 +411,7 @@ fn list_silent(members: &[IndexedMember<'_>], said: &[PanelReport<'_>], finding:
     list_names(members, |member| {
         let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member.result));
         let can_report = member.result.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
-        member.result.is_finished
-            && !has_spoken
-            && can_report
-            && has_reviewed(member)
-            && !has_held_back(member.result)
+        member.result.is_finished && !has_spoken && can_report && has_reviewed(member) && !has_held_back(member.result)
     })
 }
 

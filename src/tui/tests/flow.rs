@@ -9,7 +9,7 @@ use crate::store::{RunRow, StoreViewBuilder};
 use crate::tui::app::{App, Notice, Pane, PendingCount};
 use crate::tui::finding_order::ListedFindings;
 use crate::tui::input::TerminalInput;
-use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, Tab, TriageOrder};
+use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, Tab, TriageOrder, UserVerdict};
 use crate::tui::update;
 use crate::tui::views::ViewReply;
 use crate::tui::views::fix::FixOrder;
@@ -613,7 +613,11 @@ fn undoing_names_what_is_open_again() {
             &[S::Open, S::Unresolved],
             "undone: 2 findings are as they were: src/config.rs:7, src/invoice/total.rs:31 · Ctrl-r redoes",
         ),
-        (TriageOrder::Set(Vec::new()), &[S::Open], "reopened src/config.rs:7 · u undoes"),
+        (
+            TriageOrder::Set { findings: Vec::new(), verdict: UserVerdict::without_reason(S::Open) },
+            &[S::Open],
+            "reopened src/config.rs:7 · u undoes",
+        ),
         (
             TriageOrder::Redo,
             &[S::Dismissed, S::Dismissed],

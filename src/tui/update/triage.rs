@@ -347,7 +347,7 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
     let first = lines.first().map(|line| line.status);
     let count = text::format_count(lines.len(), "finding");
     let status = match first.filter(|first| lines.iter().all(|line| line.status == *first)) {
-        Some(FindingStatus::Open) if matches!(order, TriageOrder::Set(_)) => "reopened",
+        Some(FindingStatus::Open) if matches!(order, TriageOrder::Set { .. }) => "reopened",
         Some(status) => status.word(),
         // An undo gives each finding the status that it had.
         None if *order == TriageOrder::Undo => return format!("undone: {count} are as they were: {places}"),
