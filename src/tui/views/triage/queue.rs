@@ -539,7 +539,7 @@ mod tests {
         let mut queue = queue(&[A, B], 0);
         queue.record(TriageVerdict::Snoozed);
         queue.apply_snooze(None);
-        assert_eq!((shown(&queue), queue.step_back()), (Some(A), StepBack::Nothing));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::Nothing, Some(A)));
         queue.record(TriageVerdict::Snoozed);
         queue.apply_snooze(Some(false));
         assert_eq!((queue.counts().later, queue.step_back(), shown(&queue)), (1, StepBack::Done, Some(A)));
