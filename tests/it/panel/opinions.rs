@@ -60,6 +60,39 @@ fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
 }
 
 #[test]
+fn each_reviewer_bears_what_its_own_opinions_cost() {
+    let ruling = |verdict: &str| {
+        says(
+            json!({ "rulings": [{ "number": 1, "verdict": verdict, "reason": "name may be checked before" }] })
+                .to_string(),
+        )
+    };
+    let (boss, judge) = (Model::start(vec![ruling("unsure")]), Model::start(vec![ruling("real")]));
+    let more = format!(
+        "judge = \"dear\"\nescalate = {{ to = \"boss\", when = \"disputed\" }}\n{}{}",
+        reviewer("dear", &judge, DEAR),
+        reviewer("boss", &boss, CHEAP)
+    );
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!((boss.asked(), judge.asked()), (1, 1));
+    let stats = panel.place.test.json(&["stats", "--run", run.run_id.as_str(), "--format", "json"], DONE);
+    let cost = |grouping: &Value, key: &str, name: &str| {
+        let rows = grouping.as_array().expect("rows");
+        let row = rows.iter().find(|row| row[key] == name).unwrap_or_else(|| panic!("{name} is missing in {stats}"));
+        row["cost"].as_f64().expect("a cost")
+    };
+    for (grouping, key) in [(&stats["worth"]["by_reviewer"], "name"), (&stats["by_reviewer"], "reviewer")] {
+        let (dear, boss) = (cost(grouping, key, "dear"), cost(grouping, key, "boss"));
+        assert!(dear > boss && boss > 0.0, "{stats}");
+        assert!((dear + boss - run.usage.cost).abs() < 1e-9, "nothing is lost or counted twice: {stats}");
+    }
+    let answered: Vec<(&str, u32)> =
+        run.usage.answered_by.iter().map(|one| (one.reviewer.as_str(), one.turns)).collect();
+    assert_eq!(answered, [("boss", 1), ("dear", 1)]);
+}
+
+#[test]
 fn a_member_that_is_the_judge_does_not_judge_what_it_alone_reports() {
     let alone = || answer(&[report(INJECTION, "SECURITY", 0, "SQL injection through `name`")]);
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
