@@ -232,14 +232,57 @@ fn a_judge_is_asked_again_with_another_prompt_and_the_members_are_not() {
 }
 
 #[test]
-fn a_judge_that_never_answers_is_asked_in_three_runs() {
-    let judge = Model::start(vec![refusal(); 5]);
-    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
-    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
-    let runs: Vec<RunId> = (0..5).map(|_| panel.review(&["--panel", "all"], DONE).run_id).collect();
-    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 3));
-    assert!(runs[0] != runs[1] && runs[1] != runs[2], "{runs:?}");
-    assert_eq!([&runs[3], &runs[4]], [&runs[2]; 2], "the list is given as it is");
+fn a_judge_that_never_gives_a_verdict_is_asked_in_three_runs() {
+    for useless in [refusal(), says("{}")] {
+        let judge = Model::start(vec![useless; 5]);
+        let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+        let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+        let runs: Vec<RunId> = (0..5).map(|_| panel.review(&["--panel", "all"], DONE).run_id).collect();
+        assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 3));
+        assert!(runs[0] != runs[1] && runs[1] != runs[2], "{runs:?}");
+        assert_eq!([&runs[3], &runs[4]], [&runs[2]; 2], "the list is given as it is");
+    }
+}
+
+#[test]
+fn an_answer_without_a_verdict_is_no_opinion() {
+    let reports = |priority| {
+        let title = "Division by zero for an empty list";
+        answer(&[
+            report(INJECTION, "SECURITY", priority, "SQL injection through `name`"),
+            report(DIVISION, "CORRECTNESS", priority, title),
+        ])
+    };
+    let ruling = |number: u32| json!({ "number": number, "verdict": "real", "reason": "the line shows it" });
+    let rulings = |numbers: &[u32]| {
+        says(json!({ "rulings": numbers.iter().map(|number| ruling(*number)).collect::<Vec<Value>>() }).to_string())
+    };
+    for (answered, missing) in [(says("I cannot tell from here."), 2), (rulings(&[1]), 1)] {
+        let judge = Model::start(vec![answered, rulings(&[1, 2])]);
+        let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+        let panel = Panel::start(vec![reports(0)], vec![reports(3)], &more);
+        let run = panel.review(&["--panel", "all"], DONE);
+        let notes = panel.place.output(&run.run_id).expect("an output").notes;
+        let said = notes.iter().find(|note| note.starts_with("no second opinion by dear: its answer has no verdict; "));
+        assert_eq!(said.map(|note| note.matches("f_").count()), Some(missing), "{notes:?}");
+        assert!(run.usage.cost > 0.0, "it was paid all the same");
+        // Asked again, the panel pays for the missing verdicts only, and for nothing once they are there.
+        let again = panel.review(&["--panel", "all"], DONE);
+        assert!(again.decision.starts_with(&format!("{} lacks second opinions: ", run.run_id)), "{}", again.decision);
+        assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 2));
+        assert_eq!(judge.requests()[1].to_string().matches("<finding number=").count(), missing);
+        let completed = again.links.panel.as_ref().expect("a panel");
+        assert!(completed.spent_before > run.usage.cost, "the useless answer counts towards the limit: {completed:?}");
+        let findings = panel.findings(&again);
+        let is_judged =
+            |finding: &Finding| finding.steps.iter().any(|step| step.to_string().starts_with("dear finds it"));
+        let judged: Vec<bool> = [INJECTION, DIVISION]
+            .map(|line| is_judged(findings.iter().find(|finding| finding.line_start == line).expect("on the list")))
+            .into();
+        assert_eq!(judged, [true, true], "{findings:#?}");
+        assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
+        assert_eq!(judge.asked(), 2);
+    }
 }
 
 /// Number of disputed findings: more than two requests hold.
