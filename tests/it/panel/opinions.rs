@@ -1,5 +1,7 @@
 //! Integration tests of the limits of second opinions.
 
+use revdeck::domain::RequestDecision;
+
 use super::*;
 
 /// Returns the report of a second model that calls an injection p3: three steps from the first.
@@ -127,6 +129,38 @@ fn the_page_of_a_panel_sums_up_what_its_members_and_its_judge_used() {
     let all = line("in all ");
     assert!(all.contains(&(own + members[0] + members[1]).to_string()), "{shown}");
     assert!(all.ends_with("USD, with its members"), "{shown}");
+}
+
+#[test]
+fn the_page_of_a_panel_counts_members_that_another_request_has_paid() {
+    for (is_adopted, decision) in [(false, RequestDecision::Reuse), (true, RequestDecision::Adopt)] {
+        let panel = Panel::start(vec![first()], vec![second()], "");
+        if is_adopted {
+            panel.two.hold_after(0);
+        }
+        let request = |arguments: &[&str]| -> RunId {
+            let started = out(&panel.place.test.revdeck(&[&["review"], arguments].concat()));
+            started.split_whitespace().next().expect("an id").parse().expect("an id")
+        };
+        let alone = request(&["--reviewer", "two"]);
+        wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+        if !is_adopted {
+            panel.place.ended(&alone);
+        }
+        let id = request(&["--panel", "all"]);
+        panel.two.let_go();
+        let run = panel.place.ended(&id);
+        let members = &run.links.panel.as_ref().expect("a panel").members;
+        let member = members.iter().find(|member| member.reviewer == "two").expect("a member");
+        assert_eq!((&member.run_id, member.decision), (&alone, decision));
+        let [one, two] = ["one", "two"].map(|name| panel.member(&run, name).usage);
+        let shown = panel.place.revdeck(&["show", run.run_id.as_str()]);
+        let all = shown.lines().find(|line| line.trim_start().starts_with("in all ")).unwrap_or_default();
+        let tokens = one.tokens.total() + two.tokens.total();
+        assert!(all.contains(&format!(" {tokens}, {:.4} USD, with its members; ", one.cost + two.cost)), "{shown}");
+        let elsewhere = format!("; {}, {:.4} USD of it by other requests (two)", two.tokens.total(), two.cost);
+        assert!(all.ends_with(&elsewhere), "{shown}");
+    }
 }
 
 #[test]
