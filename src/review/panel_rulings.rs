@@ -163,6 +163,7 @@ mod tests {
                 explanation: String::new(),
                 line_start: claimed.line_start,
                 line_end: claimed.line_end,
+                held_back: None,
             };
             let voices = reviewers.iter().map(voice).collect();
             claimed.voices = voices;
