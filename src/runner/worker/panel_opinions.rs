@@ -263,14 +263,17 @@ impl RunWorker<'_> {
         requests: &mut OpinionRequests,
         (reviewer, missing): (&str, &[usize]),
     ) {
-        if missing.is_empty()
-            || !self.note_without_opinion(outcome, requests, (reviewer, missing), "its answer has no verdict")
-        {
+        if missing.is_empty() {
             return;
         }
-        let findings = text::format_count(missing.len(), "finding");
-        let summary = format!("the answer of {reviewer} has no verdict on {findings}");
-        self.buffer.push(RunEvent::Unanswered { turn: requests.turn, class: ErrorClass::Malformed, summary });
+        let end = self.buffer.len();
+        if self.note_without_opinion(outcome, requests, (reviewer, missing), "its answer has no verdict") {
+            let findings = text::format_count(missing.len(), "finding");
+            let summary = format!("the answer of {reviewer} has no verdict on {findings}");
+            let unanswered = RunEvent::Unanswered { turn: requests.turn, class: ErrorClass::Malformed, summary };
+            // Before the note: a journal that has the note has both, wherever a killed worker has ended it.
+            self.buffer.insert(end, unanswered);
+        }
     }
 
     /// Notes that a reviewer was not asked, or has not answered, about the findings at these places of the outcome. Returns
