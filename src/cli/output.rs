@@ -1,10 +1,10 @@
 //! Printing to standard output and standard error. Outside of the cockpit no other function of revdeck prints.
 
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use super::error::CliError;
 use crate::domain::text;
-use crate::report::json::escape_json_text;
+use crate::report::json::encode_json_text;
 pub use crate::report::json::to_json_text;
 
 /// Writes text to standard output and flushes it. A closed pipe is not an error.
@@ -43,34 +43,30 @@ pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
     write_stdout(patch)
 }
 
-/// Prints a document as JSON on one line, escaped as in [`to_json_text`].
+/// Prints a document as JSON on one line, encoded by [`encode_json_text`].
 ///
 /// # Errors
 ///
 /// Returns an error if the document cannot be encoded or standard output cannot be written.
 pub fn print_json_document(document: &impl serde::Serialize) -> Result<(), CliError> {
-    // A document of ten megabytes is never in memory as a whole.
-    let mut out = JsonEscaper(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
-    let written = match serde_json::to_writer(&mut out, document) {
-        Err(error) if !error.is_io() => return Err(CliError::failed(format!("cannot encode: {error}"))),
-        written => written.map_err(io::Error::from),
-    };
-    check_written(written.and_then(|()| writeln!(out.0)).and_then(|()| out.0.flush()))
+    print_json_parts([encode_json_text(document)])
 }
 
-/// Writer that escapes JSON text as [`to_json_text`] does. Each write must end with a whole character, as those of serde_json do.
-struct JsonEscaper<W: Write>(W);
-
-impl<W: Write> Write for JsonEscaper<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-        self.0.write_all(escape_json_text(text).as_bytes())?;
-        Ok(bytes.len())
+/// Prints the parts of a JSON text one after the other, each as soon as it is there, and ends the line.
+///
+/// # Errors
+///
+/// Returns an error if a part cannot be encoded or standard output cannot be written.
+pub fn print_json_parts(parts: impl IntoIterator<Item = serde_json::Result<String>>) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    for part in parts {
+        let part = part.map_err(|error| CliError::failed(format!("cannot encode: {error}")))?;
+        let written = out.write_all(part.as_bytes());
+        if written.is_err() {
+            return check_written(written);
+        }
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
+    check_written(writeln!(out).and_then(|()| out.flush()))
 }
 
 /// Prints a JSON value on one line, encoded by [`to_json_text`].
@@ -110,19 +106,4 @@ pub fn print_error(error: &CliError) {
         lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::sanitize_lines(hint, 4)));
     }
     let _ = std::io::stderr().lock().write_all(lines.as_bytes());
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_document_is_escaped_on_its_way_as_a_whole_text_is() {
-        let document = json!({"ü": ["\u{202e}a\u{7f}", "\u{1b}[31m", 1.5, null], "b": "日本\u{feff}"});
-        let mut out = JsonEscaper(Vec::new());
-        serde_json::to_writer(&mut out, &document).expect("written");
-        assert_eq!(String::from_utf8(out.0).expect("a text"), to_json_text(&document));
-    }
 }

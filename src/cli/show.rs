@@ -10,6 +10,7 @@ use super::session::{Invocation, Session};
 use super::{complete, export, output, team};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, TeamPerson, Time};
+use crate::report::text::PanelUsage;
 use crate::report::{EarlierRuns, FindingHistory, FindingLocation, OutputFormat, ReviewedAt, json, markdown, text};
 use crate::store::{DecisionHistory, Store, StoreView};
 
@@ -60,19 +61,18 @@ fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<Strin
     })
 }
 
-/// Renders what a panel has used with its own members; empty for any other run. A run that was adopted or reused was paid for
-/// elsewhere.
+/// Renders what a panel has used with all its members; empty for any other run. Another request has paid for a run that was
+/// adopted or reused.
 fn render_panel_usage(session: &Session, run: &RunRecord) -> Result<String, CliError> {
     let Some(panel) = &run.links.panel else { return Ok(String::new()) };
-    let (mut tokens, mut cost) = (run.usage.tokens, run.usage.cost);
+    let mut usage = PanelUsage { tokens: run.usage.tokens, cost: run.usage.cost, ..PanelUsage::default() };
     for member in &panel.members {
-        let record = session.store.run(&member.run_id)?;
-        if let Some(own) = record.filter(|record| record.links.member_of.as_ref() == Some(&run.run_id)) {
-            tokens += own.usage.tokens;
-            cost += own.usage.cost;
+        if let Some(record) = session.store.run(&member.run_id)? {
+            let is_own = record.links.member_of.as_ref() == Some(&run.run_id);
+            usage.add_member(&member.reviewer, &record.usage, !is_own);
         }
     }
-    Ok(text::render_panel_usage(&session.look, &tokens, cost))
+    Ok(text::render_panel_usage(&session.look, &usage))
 }
 
 fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Result<String, CliError> {

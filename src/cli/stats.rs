@@ -124,7 +124,7 @@ pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode
     };
     let metrics = stats::gather_metrics(&session.store, &view, (&selection, detail), &zone)?;
     match arguments.format {
-        PlainFormat::Json => output::print_json_document(&stats::encode_stats(&metrics, &selection))?,
+        PlainFormat::Json => output::print_json_parts(stats::encode_stats(&metrics, &selection))?,
         PlainFormat::Text if metrics.totals.launched + metrics.totals.skipped == 0 => {
             output::print(match view.run_count() {
                 0 => "no runs yet: `revdeck review` makes a start\n",

@@ -215,11 +215,12 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         taken_over: bool,
     },
-    /// A request failed or could not be sent, and the conversation continued without its answer.
+    /// A request failed, could not be sent, or got an answer without a verdict that was asked for, and the conversation continued
+    /// without it.
     Unanswered {
         /// Number of the failed request.
         turn: u32,
-        /// Class of the failure.
+        /// Class of the failure; `malformed` for an answer without a verdict.
         class: ErrorClass,
         /// Description of the failure for a person.
         summary: String,

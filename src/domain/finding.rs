@@ -320,7 +320,14 @@ impl Finding {
 
     /// Returns the position among the voices of the report whose words are those of the finding.
     pub fn own_voice(&self) -> Option<usize> {
-        self.voices.iter().position(|voice| voice.title == self.title && voice.explanation == self.explanation)
+        let is_own = |voice: &Voice| voice.title == self.title && voice.explanation == self.explanation;
+        self.voices.iter().position(|voice| voice.held_back.is_none() && is_own(voice))
+    }
+
+    /// Returns the voices that the runs of the members raised: their ids are other ids of this finding. A report that was held back
+    /// stands for nothing on the list; a decision about its id is not one about this finding.
+    pub fn raised_voices(&self) -> impl Iterator<Item = &Voice> {
+        self.voices.iter().filter(|voice| voice.held_back.is_none())
     }
 
     /// Returns the voices: the one whose words are those of the finding first, then the others by reviewer.

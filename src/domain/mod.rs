@@ -77,7 +77,7 @@ pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
     RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage, find_replacement,
 };
-pub use run_figures::RunFigures;
+pub use run_figures::{ReviewerShare, RunFigures};
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
 pub use shortfall::{ReviewReach, ReviewedParts, Shortfall};

@@ -138,7 +138,7 @@ impl ListedReport {
     pub fn from_list<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Self> {
         let findings: Vec<&Finding> = findings.into_iter().collect();
         let listed: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).collect();
-        let voices = findings.iter().flat_map(|finding| finding.voices.iter().map(move |voice| (voice, *finding)));
+        let voices = findings.iter().flat_map(|finding| finding.raised_voices().map(move |voice| (voice, *finding)));
         let is_elsewhere = |id: &FindingId, finding: &Finding| {
             *id != finding.finding_id && (listed.contains(id) || id.is_variant_of(&finding.finding_id))
         };

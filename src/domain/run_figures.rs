@@ -116,7 +116,52 @@ pub struct CoveredHunks {
     pub hunks_carried: u32,
 }
 
+/// Part of what a run has used that counts for one reviewer with one model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReviewerShare<'a> {
+    /// Name of the reviewer.
+    pub reviewer: &'a str,
+    /// Its model; empty for a reviewer without one.
+    pub model: &'a str,
+    /// Tokens that were sent and received.
+    pub tokens: u64,
+    /// Cost in US dollars, 0 for a free model; `None` if the price of an answer is not known.
+    pub cost: Option<f64>,
+    /// Time of the review, or of the second opinions, in milliseconds.
+    pub review_ms: u64,
+}
+
 impl RunFigures {
+    /// Returns what the reviewers of the run have used. Second opinions on the list of a panel count for the reviewers that gave
+    /// them. Every other run counts as a whole for its [main reviewer](Self::main_reviewer), and so does the run of a panel
+    /// whose record is of an older version.
+    pub fn shares(&self) -> impl Iterator<Item = ReviewerShare<'_>> {
+        let answered_by = self.answered_by.as_slice();
+        let is_split = self.is_panel() && answered_by.iter().all(|usage| usage.cost.is_some());
+        let opinions = if is_split { answered_by } else { &[] };
+        let whole = opinions.is_empty().then(|| ReviewerShare {
+            reviewer: self.main_reviewer(),
+            model: self.main_model(),
+            tokens: self.tokens.total(),
+            cost: self.known_cost(),
+            review_ms: self.phase_timings.review_ms,
+        });
+        whole.into_iter().chain(opinions.iter().map(move |usage| self.share_of(usage)))
+    }
+
+    /// Returns what a reviewer has used that gave second opinions. A cost of 0 in a run with an unknown price is not known.
+    fn share_of<'a>(&self, usage: &'a ReviewerUsage) -> ReviewerShare<'a> {
+        let cost = usage.cost.unwrap_or(0.0);
+        let is_known = usage.tokens.total() == 0 || self.price_known == Some(true) || cost > 0.0;
+        ReviewerShare {
+            reviewer: &usage.reviewer,
+            model: &usage.model,
+            tokens: usage.tokens.total(),
+            cost: is_known.then_some(cost),
+            review_ms: usage.took_ms.unwrap_or(0),
+        }
+    }
+
     /// Returns the name of the reviewer that the run counts for: the one with most answers, else the requested one.
     pub fn main_reviewer(&self) -> &str {
         ReviewerUsage::find_main(&self.answered_by).map_or(&self.reviewer, |main| &main.reviewer)
@@ -140,7 +185,9 @@ impl RunFigures {
     pub fn spent_here(mut self) -> Self {
         if self.team.is_some() {
             (self.tokens, self.cost, self.window_peak) = (Usage::default(), 0.0, 0);
-            self.answered_by.iter_mut().for_each(|usage| usage.tokens = Usage::default());
+            for usage in &mut self.answered_by {
+                (usage.tokens, usage.cost) = (Usage::default(), usage.cost.map(|_| 0.0));
+            }
         }
         self
     }
@@ -243,6 +290,38 @@ mod tests {
         ] {
             let figures = RunFigures { cost, price_known, ..figures.clone() };
             assert_eq!(figures.known_cost(), expected, "{cost} {price_known:?}");
+        }
+
+        let opinion = |reviewer: &str, cost: Option<f64>| ReviewerUsage {
+            reviewer: reviewer.to_owned(),
+            model: "m".to_owned(),
+            turns: 1,
+            tokens: Usage { input: 5, ..Usage::default() },
+            cost,
+            took_ms: cost.map(|_| 30),
+            ..ReviewerUsage::default()
+        };
+        let judged = |price_known: bool, costs: [Option<f64>; 2]| {
+            let answered_by = vec![opinion("judge", costs[0]), opinion("dear", costs[1])];
+            let (reviewer, price_known) = ("panel:all".to_owned(), Some(price_known));
+            RunFigures { reviewer, answered_by, price_known, ..figures.clone() }
+        };
+        for (run, expected) in [
+            (
+                judged(true, [Some(0.25), Some(0.0)]),
+                &[("judge", 5_u64, Some(0.25), 30_u64), ("dear", 5, Some(0.0), 30)][..],
+            ),
+            (judged(false, [Some(0.25), Some(0.0)]), &[("judge", 5, Some(0.25), 30), ("dear", 5, None, 30)][..]),
+            // Older versions recorded no cost of each. The last one of equals counts for all.
+            (judged(true, [None, None]), &[("dear", 10, Some(0.25), 70)][..]),
+            (
+                RunFigures { answered_by: Vec::new(), ..judged(true, [None, None]) },
+                &[("panel:all", 10, Some(0.25), 70)][..],
+            ),
+            (figures.clone(), &[("spare", 10, Some(0.25), 70)][..]),
+        ] {
+            let shares: Vec<_> = run.shares().map(|one| (one.reviewer, one.tokens, one.cost, one.review_ms)).collect();
+            assert_eq!(shares, expected, "{run:?}");
         }
 
         let least = json!({

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::text::{join_names, sanitize_line};
-use super::{Confidence, FindingId, Kind, LineRange, Opinion, Priority, RunId};
+use super::{Confidence, FindingId, Kind, LineRange, Opinion, Priority, RunId, SuppressionReason};
 
 /// Report of one reviewer about a problem, in its own words. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Voice {
     pub line_start: u32,
     /// Last line of the anchor.
     pub line_end: u32,
+    /// Reason why the run of the reviewer held the report back; `None` for a report that its run raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<SuppressionReason>,
 }
 
 impl Voice {

@@ -2,8 +2,8 @@
 //!
 //! | the list lacks second opinions, because | a request for the panel |
 //! |---|---|
-//! | a reviewer did not answer, in fewer than [`MAX_ATTEMPTS`] runs | begins a new run |
-//! | a reviewer did not answer in as many runs | reuses the list, and says so |
+//! | a reviewer did not answer, or gave no verdict, in fewer than [`MAX_ATTEMPTS`] runs | begins a new run |
+//! | a reviewer gave no verdict in as many runs | reuses the list, and says so |
 //! | a limit was reached that allows more now | begins a new run |
 //! | a limit of each run was reached, and the last run got verdicts that the one before it had not | begins a new run |
 //! | a limit was reached that stands, or a run with this limit got no new verdict | reuses the list, and says so |
@@ -17,7 +17,8 @@ use crate::domain::{BudgetKind, BudgetStop, RunId};
 /// Reasons why the run of a panel lacks second opinions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MissingOpinions {
-    /// Number of runs of the panel in which a reviewer did not answer: the last one, and those before it that it completes.
+    /// Number of runs of the panel in which a reviewer did not answer, or its answer had no verdict on a finding: the last one,
+    /// and those before it that it completes.
     pub failed_runs: u32,
     /// True if the last run has verdicts that the run which it completes had not.
     pub has_new_verdicts: bool,
@@ -66,7 +67,7 @@ pub fn renew_opinions(decision: Decision, missing: &MissingOpinions) -> Decision
     let ReviewAction::Reuse { run } = &decision.action else { return decision };
     let anew = |run: &RunId, why: &str| format!("{run} lacks second opinions: {why}");
     if (1..MAX_ATTEMPTS).contains(&missing.failed_runs) {
-        let reason = anew(run, "who was asked for them did not answer");
+        let reason = anew(run, "who was asked for them gave none");
         return Decision { action: ReviewAction::Launch, reason, ..decision };
     }
     if let Some(open) = missing.stops.iter().find(|stop| stop.allows_more(missing.has_new_verdicts)) {
@@ -74,7 +75,7 @@ pub fn renew_opinions(decision: Decision, missing: &MissingOpinions) -> Decision
         return Decision { action: ReviewAction::Launch, reason, ..decision };
     }
     let lacks = if missing.failed_runs > 0 {
-        format!("who was asked for them did not answer in {} runs; --force asks again", missing.failed_runs)
+        format!("who was asked for them gave none in {} runs; --force asks again", missing.failed_runs)
     } else if let Some(OpinionStop { stop, .. }) = missing.stops.first() {
         format!("{}; {}", stop.describe(), stop.next_step())
     } else {
@@ -108,8 +109,8 @@ mod tests {
 
     #[rstest]
     #[case::nothing_lacks(0, None, false, "reviewed")]
-    #[case::no_answer(1, None, true, "did not answer")]
-    #[case::no_answer_twice(2, None, true, "did not answer")]
+    #[case::no_answer(1, None, true, "gave none")]
+    #[case::no_answer_twice(2, None, true, "gave none")]
     #[case::no_attempts_left(3, None, false, "in 3 runs; --force asks again")]
     #[case::a_raised_limit(
         0,

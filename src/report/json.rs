@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::FindingHistory;
@@ -168,6 +169,20 @@ pub fn to_json_text(value: &serde_json::Value) -> String {
     escape_json_text(&value.to_string()).into_owned()
 }
 
+/// Encodes a document as JSON on one line, as [`to_json_text`] does, but without a tree of values in between.
+///
+/// # Errors
+///
+/// Returns an error if the document cannot be encoded.
+pub fn encode_json_text<T: Serialize + ?Sized>(document: &T) -> serde_json::Result<String> {
+    let text = serde_json::to_string(document)?;
+    let escaped = match escape_json_text(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(escaped) => Some(escaped),
+    };
+    Ok(escaped.unwrap_or(text))
+}
+
 /// Writes every character of a JSON text that a terminal could interpret or display wrongly as `\uXXXX`. JSON has such
 /// characters only inside strings, so the escape is valid at every position.
 pub fn escape_json_text(text: &str) -> Cow<'_, str> {
@@ -204,6 +219,7 @@ mod tests {
             let value = json!({ hostile: [hostile, 1, null] });
             let text = to_json_text(&value);
             assert!(!text.chars().any(text::is_unsafe), "{text:?}");
+            assert_eq!(encode_json_text(&value).expect("encoded"), text);
             assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value), "{text}");
         }
         assert_eq!(to_json_text(&json!("\u{9b}\u{e0041}")), "\"\\u009b\\udb40\\udc41\"");

@@ -27,6 +27,7 @@ pub fn describe_voices(finding: &Finding, style: WordStyle) -> Vec<DescribedVoic
         if voice.line_start != finding.line_start {
             facts.push(format!("line {}", voice.line_start));
         }
+        facts.extend(voice.held_back.map(|reason| format!("held back: {}", reason.word().replace('_', " "))));
         let lead = format!("{also}said by {} ({})", format_masked(&voice.reviewer), facts.join(", "));
         let words = match (is_own, format_masked(&voice.explanation)) {
             (true, _) => String::new(),

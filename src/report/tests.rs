@@ -189,6 +189,7 @@ fn panel_finding() -> Finding {
         explanation: explanation.into(),
         line_start: 4,
         line_end: 4,
+        held_back: None,
     };
     let hostile = format!("<b>\u{1b}[2J@all {SECRET}");
     Finding {
@@ -262,6 +263,22 @@ fn the_reviewers_that_report_a_finding_are_said_in_a_few_words() {
         };
         assert_eq!(super::panel::describe_agreement(&finding).as_deref(), expected, "{reviewers:?}");
     }
+}
+
+#[test]
+fn a_report_that_was_held_back_says_so() {
+    let mut finding = panel_finding();
+    finding.voices[2].held_back = Some(crate::domain::SuppressionReason::OfAFix);
+    let lines = super::panel::list_lines(&finding);
+    let expected = "also said by third (p2, confidence medium, line 4, held back: of a fix): The list is cloned";
+    assert_eq!(lines.get(2).map(String::as_str), Some(expected), "{lines:#?}");
+    let agreed = super::panel::describe_agreement(&finding);
+    assert!(agreed.is_some_and(|agreed| agreed.ends_with(" and third agree")));
+    // With the same words as a report that was raised, it is still the other one.
+    (finding.voices[2].title, finding.voices[2].explanation) = (finding.title.clone(), finding.explanation.clone());
+    finding.voices.reverse();
+    assert_eq!(finding.own_voice(), Some(2));
+    assert_eq!(finding.raised_voices().count(), 2);
 }
 
 #[test]

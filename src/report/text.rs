@@ -387,15 +387,47 @@ fn format_tokens(tokens: &Usage) -> String {
     }
 }
 
-/// Renders what a panel and its members have used together, as a line below [`render_run`]; empty without tokens.
-pub fn render_panel_usage(look: &TextOptions, tokens: &Usage, cost: f64) -> String {
-    match format_tokens(tokens) {
-        used if used.is_empty() => used,
-        used => format!(
-            "  {} {used}, {cost:.4} USD, with its members\n",
-            look.paint(TextStyle::Faint, &format!("{:<10}", "in all"))
-        ),
+/// Tokens and cost of a panel's second opinions and of all its members.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PanelUsage<'a> {
+    pub tokens: Usage,
+    /// In US dollars.
+    pub cost: f64,
+    /// Parts of `tokens` and `cost` that other requests have paid: those of members whose runs were adopted or reused.
+    pub tokens_elsewhere: Usage,
+    pub cost_elsewhere: f64,
+    /// Names of these members, as far as they have used tokens.
+    pub paid_elsewhere: Vec<&'a str>,
+}
+
+impl<'a> PanelUsage<'a> {
+    /// Adds what the run of a member has used.
+    pub fn add_member(&mut self, reviewer: &'a str, used: &RunUsage, is_paid_elsewhere: bool) {
+        self.tokens += used.tokens;
+        self.cost += used.cost;
+        if is_paid_elsewhere && used.tokens.total() > 0 {
+            self.tokens_elsewhere += used.tokens;
+            self.cost_elsewhere += used.cost;
+            self.paid_elsewhere.push(reviewer);
+        }
     }
+}
+
+/// Renders what a panel and its members have used together, as a line below [`render_run`]; empty without tokens.
+pub fn render_panel_usage(look: &TextOptions, usage: &PanelUsage<'_>) -> String {
+    let used = format_tokens(&usage.tokens);
+    if used.is_empty() {
+        return used;
+    }
+    let elsewhere = match format_tokens(&usage.tokens_elsewhere) {
+        tokens if tokens.is_empty() => tokens,
+        tokens => {
+            let names = sanitize_line(&usage.paid_elsewhere.join(", ")).into_owned();
+            format!("; {tokens}, {:.4} USD of it by other requests ({names})", usage.cost_elsewhere)
+        }
+    };
+    let name = look.paint(TextStyle::Faint, &format!("{:<10}", "in all"));
+    format!("  {name} {used}, {:.4} USD, with its members{elsewhere}\n", usage.cost)
 }
 
 /// Renders a run for `show`.

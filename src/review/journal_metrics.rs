@@ -8,7 +8,7 @@ use crate::domain::{
 };
 
 /// The metrics of a journal.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalMetrics {
     /// See [`PhaseTimings::first_token_ms`].
     pub first_token_ms: Option<u64>,
@@ -46,17 +46,22 @@ impl JournalMetrics {
                 RunEvent::TurnAsked { asked, .. } => {
                     // The run of a panel asks reviewers for second opinions, and reviews nothing itself.
                     if let Some(reviewer) = find_opinion_reviewer(run, asked) {
-                        answering = ReviewerUsage { reviewer: reviewer.to_owned(), ..ReviewerUsage::default() };
+                        answering = ReviewerUsage {
+                            reviewer: reviewer.to_owned(),
+                            cost: Some(0.0),
+                            took_ms: Some(0),
+                            ..ReviewerUsage::default()
+                        };
                     }
                 }
-                RunEvent::TurnAnswered { response, first_ms, took_ms, taken_over: false, .. } => {
+                RunEvent::TurnAnswered { response, cost, first_ms, took_ms, taken_over: false, .. } => {
                     // The entry is written when the answer is complete. 0 means that no byte arrived.
                     if *first_ms > 0 {
                         let waited = i64::try_from(took_ms.saturating_sub(*first_ms)).unwrap_or(i64::MAX);
                         let first = whole(since(entry.at).saturating_sub(waited));
                         measured.first_token_ms.get_or_insert(first);
                     }
-                    measured.count_answer(&answering, response);
+                    measured.count_answer(&answering, response, (*cost, *took_ms));
                 }
                 RunEvent::Finding { .. } => {
                     measured.first_finding_ms.get_or_insert(whole(since(entry.at)));
@@ -97,7 +102,9 @@ impl JournalMetrics {
         }
     }
 
-    fn count_answer(&mut self, by: &ReviewerUsage, response: &ChatResponse) {
+    /// Counts an answer with its cost in US dollars and its time in milliseconds. These belong to the reviewer only if it gave a
+    /// second opinion; else they are those of the run.
+    fn count_answer(&mut self, by: &ReviewerUsage, response: &ChatResponse, (cost, took_ms): (f64, u64)) {
         let model = if response.model.is_empty() { &by.model } else { &response.model };
         let is_by = |known: &ReviewerUsage| {
             (&known.reviewer, &known.model, &known.reasoning_effort) == (&by.reviewer, model, &by.reasoning_effort)
@@ -108,6 +115,8 @@ impl JournalMetrics {
         if let Some(known) = self.answered_by.iter_mut().find(|known| is_by(known)) {
             known.turns += 1;
             known.tokens += response.usage;
+            known.cost = known.cost.map(|sum| sum + cost);
+            known.took_ms = known.took_ms.map(|sum| sum.saturating_add(took_ms));
         }
     }
 }
@@ -205,6 +214,7 @@ mod tests {
         assert_eq!((measured.first_token_ms, measured.first_finding_ms), (first, None));
         let said = |one: &ReviewerUsage| format!("{} {} {} {}", one.reviewer, one.model, one.turns, one.tokens.input);
         assert_eq!(measured.answered_by.iter().map(said).collect::<Vec<_>>(), by);
+        assert!(measured.answered_by.iter().all(|one| (one.cost, one.took_ms) == (None, None)), "those are the run's");
     }
 
     #[test]
@@ -220,13 +230,22 @@ mod tests {
             asked: format!("{}2 findings (0123456789ab)", PanelOpinion::request_words(reviewer)),
             window: WindowUse::default(),
         };
-        let first = [started(), asks("dearest"), answer("d-9", 10, 200, 500, false)];
-        let events = first.into_iter().chain([asks("dear"), answer("d-2", 5, 20, 50, false)]);
+        let priced = |model: &str, price: f64, took: u64| match answer(model, 10, 20, took, false) {
+            RunEvent::TurnAnswered { turn, response, first_ms, took_ms, taken_over, .. } => {
+                RunEvent::TurnAnswered { turn, response, cost: price, first_ms, took_ms, taken_over }
+            }
+            other => other,
+        };
+        let first = [started(), asks("dearest"), priced("d-9", 0.5, 500)];
+        let second = [asks("dear"), priced("d-2", 0.125, 50), asks("dear"), priced("d-2", 0.125, 70)];
+        let events = first.into_iter().chain(second);
         let entries: Vec<JournalEntry> =
             events.zip(0..).map(|(event, seq)| JournalEntry { seq, at: time_after(900), event }).collect();
         let answered = JournalMetrics::from_journal(&panel, &entries).answered_by;
         let by: Vec<(&str, &str)> = answered.iter().map(|one| (one.reviewer.as_str(), one.model.as_str())).collect();
         assert_eq!(by, [("dearest", "d-9"), ("dear", "d-2")]);
+        let used: Vec<_> = answered.iter().map(|one| (one.turns, one.tokens.input, one.cost, one.took_ms)).collect();
+        assert_eq!(used, [(1, 10, Some(0.5), Some(500)), (2, 20, Some(0.25), Some(120))]);
     }
 
     #[rstest]

@@ -5,6 +5,9 @@
 //! - Different problems at the same code that have one id are two findings: the id stays with the problem that it stands
 //!   for, or else with the first by the name of its reviewer, and the other gets a variant ([`list_ids`]).
 //! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
+//! - A report that the run of a member has held back for another reason than a dismissal is a voice of the finding whose problem
+//!   another member raises. It agrees and outweighs a record, like any report. It makes no finding of its own, and neither its
+//!   id, its place nor its priority counts for the list.
 //! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
 //!   confidence follow from all of them, and each change of priority or confidence is a [`FindingStep`].
 //! - Reports are ranked with the priorities that the reviewers gave. Where the runs of all that report a problem have lowered it, it is
@@ -22,10 +25,10 @@ use self::list_ids::{IdFamilies, IdOwners, assign_ids, order_groups};
 
 use super::accumulate::{better_suggestion, fullness, main_explanation};
 use super::dedup::sort_by_urgency;
-use super::report_merge::{MemberReport, merge_report_refs};
+use super::report_merge::{MemberReport, PairScore, merge_report_refs, score_membership};
 use crate::domain::{
     Confidence, Coverage, Dispute, Finding, FindingId, FindingStep, Kind, KindRecord, LineRange, LoweredPriority,
-    Priority, RankRule, RunId, SuppressedReport, Voice, wilson_lower_bound,
+    Priority, RankRule, RunId, SuppressedReport, SuppressionReason, Voice, wilson_lower_bound,
 };
 
 /// Minimum number of decisions before a reviewer's record in a kind lowers a report. Project requirement.
@@ -61,7 +64,8 @@ pub struct MemberResult<'a> {
     pub confirmed: &'a [FindingId],
     /// Known findings of earlier runs that it calls fixed.
     pub fixed: &'a [FindingId],
-    /// Reports that its run has held back: the reviewer is not silent about their problems.
+    /// Reports that its run has held back: the reviewer is not silent about their problems, and speaks for the findings of others
+    /// about them.
     pub held_back: &'a [SuppressedReport],
 }
 
@@ -117,6 +121,8 @@ impl<'a> ListedIds<'a> {
 struct PanelReport<'a> {
     member: &'a MemberResult<'a>,
     finding: &'a Finding,
+    /// Reason why the run held it back; `None` if the run raised it.
+    held_back: Option<SuppressionReason>,
 }
 
 /// Reports of one problem, with the priority on which they agree.
@@ -125,6 +131,8 @@ struct PanelGroup<'a> {
     reports: Vec<PanelReport<'a>>,
     /// Those of the members, without what the search for secrets found.
     said: Vec<PanelReport<'a>>,
+    /// Reports of further members that their runs have held back; none is among `reports`.
+    held_back: Vec<PanelReport<'a>>,
     rank: Priority,
     rank_steps: Vec<FindingStep>,
 }
@@ -133,7 +141,28 @@ impl<'a> PanelGroup<'a> {
     fn new(reports: Vec<PanelReport<'a>>) -> Self {
         let said: Vec<PanelReport<'a>> = reports.iter().copied().filter(|report| !report.is_scanned()).collect();
         let (rank, rank_steps) = rank_reports(&reports, &said);
-        Self { reports, said, rank, rank_steps }
+        Self { reports, said, held_back: Vec::new(), rank, rank_steps }
+    }
+
+    /// Returns the reports of the members, first those that their runs have raised.
+    fn spoken(&self) -> impl Iterator<Item = &PanelReport<'a>> {
+        self.said.iter().chain(&self.held_back)
+    }
+
+    /// Returns true if a report of the problem is one of this member, or of the reviewer that answered for it.
+    fn is_voiced_by(&self, member: &MemberResult<'_>) -> bool {
+        self.spoken().any(|report| report.member.is_same_reviewer(member))
+    }
+
+    /// Returns how sure it is that a report of a member describes the problem; `None` if it does not, or if a report of the
+    /// member is there already.
+    fn score_report(&self, report: &PanelReport<'_>) -> Option<PairScore> {
+        let path = &report.finding.repo_relative_path;
+        if self.said.iter().all(|said| said.finding.repo_relative_path != *path) || self.is_voiced_by(report.member) {
+            return None;
+        }
+        let said: Vec<&Finding> = self.said.iter().map(|said| said.finding).collect();
+        score_membership(report.finding, &said)
     }
 }
 
@@ -161,13 +190,17 @@ pub fn merge_panel(
     let reports: Vec<Vec<&Finding>> = members.iter().map(|member| sort_reports(member.findings)).collect();
     let reported: HashSet<&FindingId> = reports.iter().flatten().map(|finding| &finding.finding_id).collect();
     let to_group = |group: Vec<MemberReport>| {
-        let report =
-            |at: &MemberReport| PanelReport { member: members[at.member], finding: reports[at.member][at.finding] };
+        let report = |at: &MemberReport| PanelReport {
+            member: members[at.member],
+            finding: reports[at.member][at.finding],
+            held_back: None,
+        };
         PanelGroup::new(group.iter().map(report).collect())
     };
-    let groups: Vec<PanelGroup<'_>> = merge_report_refs(&reports).into_iter().map(to_group).collect();
+    let mut groups: Vec<PanelGroup<'_>> = merge_report_refs(&reports).into_iter().map(to_group).collect();
     let families = IdFamilies::from_groups(&groups);
     let order = order_groups(&families, &groups);
+    join_held_back(&mut groups, &order, &members);
     let owners = IdOwners::find(&groups, (&families, order.as_slice()), &is_known, &problem_of);
     let chosen: Vec<ChosenReport<'_>> =
         groups.iter().enumerate().map(|(at, group)| choose_report(group, at, (&families, &owners))).collect();
@@ -189,10 +222,10 @@ pub fn merge_panel(
         let severities = group.reports.iter().filter(|report| report.ranked_priority() == group.rank);
         finding.severity = severities.map(|report| report.finding.severity).max().unwrap_or(finding.severity);
         (finding.steps, finding.lowered) = (Vec::new(), None);
-        raise_confidence(&mut finding, &group.reports, &group.said, silent.len());
+        raise_confidence(&mut finding, group, silent.len());
         finding.steps.extend(group.rank_steps.iter().cloned());
-        lower_as_members_did(&mut finding, &group.reports);
-        if let Some(lone) = lone_report(&group.reports)
+        lower_as_members_did(&mut finding, group);
+        if let Some(lone) = lone_report(group)
             && !silent.is_empty()
         {
             lower_lone_report(&mut finding, lone, &record_of);
@@ -234,8 +267,20 @@ impl PanelReport<'_> {
         let Finding { finding_id, confidence, kind, title, explanation, line_start, line_end, .. } =
             self.finding.clone();
         let reviewer = if self.is_scanned() { Voice::SECRET_SCAN } else { self.member.reviewer }.to_owned();
-        let run_id = self.member.run_id.clone();
-        Voice { reviewer, run_id, finding_id, priority, confidence, kind, title, explanation, line_start, line_end }
+        let (run_id, held_back) = (self.member.run_id.clone(), self.held_back);
+        Voice {
+            reviewer,
+            run_id,
+            finding_id,
+            priority,
+            confidence,
+            kind,
+            title,
+            explanation,
+            line_start,
+            line_end,
+            held_back,
+        }
     }
 }
 
@@ -248,7 +293,7 @@ fn list_voices(group: &PanelGroup<'_>, families: &IdFamilies) -> Vec<Voice> {
         said.any(|report| is_one_code(&report.finding.finding_id, &scanned.finding.finding_id))
     };
     let found = group.reports.iter().filter(|report| report.is_scanned() && !is_said(report));
-    let mut voices: Vec<Voice> = group.said.iter().chain(found).map(|report| report.to_voice()).collect();
+    let mut voices: Vec<Voice> = group.spoken().chain(found).map(|report| report.to_voice()).collect();
     voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
     let mut heard: HashSet<FindingId> = HashSet::new();
     voices.retain(|voice| !voice.is_secret_scan() || heard.insert(families.base(&voice.finding_id).0.clone()));
@@ -256,9 +301,9 @@ fn list_voices(group: &PanelGroup<'_>, families: &IdFamilies) -> Vec<Voice> {
 }
 
 /// Returns the only report of a problem, if revdeck's own search for secrets has not found the same.
-fn lone_report<'g, 'a>(group: &'g [PanelReport<'a>]) -> Option<&'g PanelReport<'a>> {
-    match group {
-        [lone] if !lone.is_scanned() && !lone.is_raised() => Some(lone),
+fn lone_report<'g, 'a>(group: &'g PanelGroup<'a>) -> Option<&'g PanelReport<'a>> {
+    match group.reports.as_slice() {
+        [lone] if !lone.is_scanned() && !lone.is_raised() && group.held_back.is_empty() => Some(lone),
         _ => None,
     }
 }
@@ -306,12 +351,40 @@ fn sort_members<'a, 'm>(members: &'a [MemberResult<'m>]) -> Vec<&'a MemberResult
 /// Sorts the findings of a run by their content.
 fn sort_reports(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
-    sorted.sort_by_cached_key(|finding| {
-        let place = (&finding.repo_relative_path, finding.line_start, finding.line_end);
-        let urgency = (finding.priority, finding.confidence, finding.is_from_secret_scan());
-        (place, finding.kind, &finding.finding_id, text_key(finding), urgency)
-    });
+    sorted.sort_by_cached_key(|finding| content_key(finding));
     sorted
+}
+
+/// Place, kind, id, words and urgency of a report.
+type ContentKey<'a> =
+    ((&'a str, u32, u32), Kind, &'a FindingId, (&'a str, &'a str, &'a str), (Priority, Confidence, bool));
+
+fn content_key(finding: &Finding) -> ContentKey<'_> {
+    let place = (finding.repo_relative_path.as_str(), finding.line_start, finding.line_end);
+    let urgency = (finding.priority, finding.confidence, finding.is_from_secret_scan());
+    (place, finding.kind, &finding.finding_id, text_key(finding), urgency)
+}
+
+/// Adds the reports that the runs of members have held back to the problems that other members raise: each to the one that it
+/// describes most surely, the first in `order` of equal ones. What a person has dismissed stays dismissed, and joins none.
+fn join_held_back<'a>(groups: &mut [PanelGroup<'a>], order: &[usize], members: &[&'a MemberResult<'a>]) {
+    for member in members.iter().copied() {
+        let held_back = member.held_back.iter().filter(|held| held.because != SuppressionReason::Dismissed);
+        let mut reports: Vec<PanelReport<'a>> = held_back
+            .map(|held| PanelReport { member, finding: &held.finding, held_back: Some(held.because) })
+            .filter(|report| !report.is_scanned())
+            .collect();
+        reports.sort_by(|one, other| content_key(one.finding).cmp(&content_key(other.finding)));
+        for report in reports {
+            let scored = order.iter().enumerate().filter_map(|(place, at)| {
+                let score = groups[*at].score_report(&report)?;
+                Some((score, Reverse(place), *at))
+            });
+            if let Some((.., at)) = scored.max() {
+                groups[at].held_back.push(report);
+            }
+        }
+    }
 }
 
 fn text_key(finding: &Finding) -> (&str, &str, &str) {
@@ -361,7 +434,7 @@ fn choose_report<'a>(
     let mut kinds: HashMap<Kind, usize> = HashMap::new();
     group.reports.iter().for_each(|report| *kinds.entry(report.finding.kind).or_default() += 1);
     let worth = |report: &PanelReport<'a>| {
-        let PanelReport { finding, member } = *report;
+        let PanelReport { finding, member, .. } = *report;
         let id = &finding.finding_id;
         let can_be_applied = finding.suggestion.as_ref().is_some_and(|suggestion| suggestion.replacement.is_some());
         let sure = (report.ranked_priority() == group.rank, finding.confidence, can_be_applied);
@@ -417,15 +490,15 @@ fn list_silent(members: &[IndexedMember<'_>], said: &[PanelReport<'_>], finding:
 
 /// Returns true if the reports of two reviewers describe one problem.
 fn is_one_problem(one: &Finding, other: &Finding) -> bool {
-    merge_report_refs(&[vec![one], vec![other]]).len() == 1
+    score_membership(one, &[other]).is_some()
 }
 
-/// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members. What revdeck's own
-/// search for secrets found is at least as sure as the search is.
-fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[PanelReport<'_>], silent: usize) {
+/// Sets the confidence of a finding that several reviewers report. What revdeck's own search for secrets found is at least as sure
+/// as the search is.
+fn raise_confidence(finding: &mut Finding, group: &PanelGroup<'_>, silent: usize) {
     // A reviewer that answered for two members does not agree with itself.
     let mut surest: BTreeMap<&str, Confidence> = BTreeMap::new();
-    for report in said {
+    for report in group.spoken() {
         let known = surest.entry(report.member.reviewer).or_insert(report.finding.confidence);
         *known = report.finding.confidence.max(*known);
     }
@@ -439,9 +512,9 @@ fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[Pa
         let (voices, reviewers) = (count(surest.len()), count(surest.len() + silent));
         finding.steps.push(FindingStep::Agreed { voices, reviewers, from, to });
     }
-    let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence);
+    let scanned = group.reports.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence);
     if let Some(to) = scanned.max().filter(|to| *to > finding.confidence) {
-        if !said.is_empty() {
+        if !group.said.is_empty() {
             finding.steps.push(FindingStep::Backed { from: finding.confidence, to });
         }
         finding.confidence = to;
@@ -450,10 +523,12 @@ fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[Pa
 
 /// Lowers a problem by one step if the run of each member that reports it has lowered its report. Like a record, this holds for
 /// no problem that another reviewer or the search for secrets reports, too.
-fn lower_as_members_did(finding: &mut Finding, group: &[PanelReport<'_>]) {
+fn lower_as_members_did(finding: &mut Finding, group: &PanelGroup<'_>) {
     let is_free = |report: &PanelReport<'_>| report.is_scanned() || report.is_raised();
     let reasons: Option<BTreeSet<&str>> = group
+        .reports
         .iter()
+        .chain(&group.held_back)
         .map(|report| report.finding.lowered.as_ref().filter(|_| !is_free(report)))
         .map(|lowered| lowered.map(|lowered| lowered.because.as_str()))
         .collect();
@@ -499,15 +574,15 @@ fn list_disputes(
     silent: Vec<String>,
     is_others: impl Fn(&FindingId) -> bool,
 ) -> Vec<Dispute> {
-    let PanelGroup { reports: group, said, .. } = group;
+    let PanelGroup { reports, said, .. } = group;
     let mut disputes = Vec::new();
-    let reported = group.iter().map(|report| &report.finding.finding_id).filter(|id| !is_others(id));
+    let reported = reports.iter().map(|report| &report.finding.finding_id).filter(|id| !is_others(id));
     let ids: HashSet<&FindingId> = reported.chain([&finding.finding_id]).collect();
     let has_one = |known: &HashSet<&FindingId>| ids.iter().any(|id| known.contains(*id));
-    let is_voice = |member: &IndexedMember<'_>| said.iter().any(|report| report.member.is_same_reviewer(member.result));
+    let is_voice = |member: &IndexedMember<'_>| group.is_voiced_by(member.result);
     let fixed = list_names(members, |member| has_one(&member.fixed) && !is_voice(member));
     let mut standing = list_names(members, |member| is_voice(member) || has_one(&member.confirmed));
-    if said.len() < group.len() {
+    if said.len() < reports.len() {
         standing.push(Voice::SECRET_SCAN.to_owned());
     }
     if !fixed.is_empty() && !standing.is_empty() {

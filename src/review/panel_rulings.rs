@@ -35,14 +35,15 @@ struct RulingAnswer {
 }
 
 /// Parses the verdicts of an answer about `count` findings, each number once, in the order of the numbers. Text around
-/// the JSON is skipped, and so are entries that name no finding of the request.
+/// the JSON is skipped, and so are entries that name no finding of the request or give no verdict.
 pub fn parse_rulings(said: &str, count: usize) -> Vec<Ruling> {
     let array = said.find('[').zip(said.rfind(']')).and_then(|(from, to)| said.get(from..=to));
     let entries: Vec<serde_json::Value> = array.and_then(|array| serde_json::from_str(array).ok()).unwrap_or_default();
     let mut rulings: Vec<Ruling> = Vec::new();
     for answer in entries.into_iter().filter_map(|entry| serde_json::from_value::<RulingAnswer>(entry).ok()) {
         let is_new = rulings.iter().all(|ruling| ruling.number != answer.number);
-        if (1..=count).contains(&answer.number) && is_new {
+        let has_verdict = !answer.verdict.trim().is_empty();
+        if (1..=count).contains(&answer.number) && is_new && has_verdict {
             rulings.push(Ruling {
                 number: answer.number,
                 opinion: match answer.verdict.trim().to_ascii_lowercase().as_str() {
@@ -111,7 +112,7 @@ mod tests {
         let expected = [(1, Opinion::Real, Some(Priority::P1)), (2, Opinion::False, None), (3, Opinion::Unsure, None)];
         assert_eq!(brief, expected);
         assert!(!rulings[1].reason.contains('\n') && rulings[1].reason.contains("lock"));
-        for nothing in ["", "] [", "no", "[", "{\"rulings\": 5}"] {
+        for nothing in ["", "] [", "no", "[", "{\"rulings\": 5}", "[{\"number\": 1, \"reason\": \"so\"}]"] {
             assert!(parse_rulings(nothing, 3).is_empty(), "{nothing}");
         }
     }
@@ -162,6 +163,7 @@ mod tests {
                 explanation: String::new(),
                 line_start: claimed.line_start,
                 line_end: claimed.line_end,
+                held_back: None,
             };
             let voices = reviewers.iter().map(voice).collect();
             claimed.voices = voices;

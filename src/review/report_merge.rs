@@ -42,13 +42,19 @@ pub struct MemberReport {
 }
 
 /// How sure it is that two reports describe one problem; the greater the surer.
-type PairScore = (bool, bool, bool, u32);
+pub(super) type PairScore = (bool, bool, bool, u32);
 
 /// Report with its words.
 struct KnownReport<'a> {
     place: MemberReport,
     finding: &'a Finding,
     words: FindingWords,
+}
+
+impl<'a> KnownReport<'a> {
+    fn new(place: MemberReport, finding: &'a Finding) -> Self {
+        Self { place, finding, words: FindingWords::from_finding(finding, main_explanation(&finding.explanation)) }
+    }
 }
 
 /// Groups the findings of several reviewers by problem. Each report is in one group; the reports of a group are sorted by
@@ -63,8 +69,7 @@ pub(super) fn merge_report_refs(members: &[Vec<&Finding>]) -> Vec<Vec<MemberRepo
     let mut reports = Vec::new();
     for (member, findings) in members.iter().enumerate() {
         for (at, finding) in findings.iter().enumerate() {
-            let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
-            reports.push(KnownReport { place: MemberReport { member, finding: at }, finding, words });
+            reports.push(KnownReport::new(MemberReport { member, finding: at }, finding));
         }
     }
     // Without regard to the order in which they came.
@@ -101,6 +106,29 @@ pub(super) fn merge_report_refs(members: &[Vec<&Finding>]) -> Vec<Vec<MemberRepo
             places
         })
         .collect()
+}
+
+/// Returns how sure it is that a report describes the problem of a group of reports by other reviewers; `None` if it does not.
+pub(super) fn score_membership(report: &Finding, group: &[&Finding]) -> Option<PairScore> {
+    // Words take longest to compare, and most groups are elsewhere.
+    if !group.iter().any(|other| are_near(report, other)) {
+        return None;
+    }
+    let findings = std::iter::once(report).chain(group.iter().copied()).enumerate();
+    let reports: Vec<KnownReport<'_>> =
+        findings.map(|(member, finding)| KnownReport::new(MemberReport { member, finding: 0 }, finding)).collect();
+    let others: Vec<usize> = (1..reports.len()).collect();
+    if !can_join(&reports, &[0], &others) {
+        return None;
+    }
+    let near = reports[1..].iter().filter(|other| are_near(report, other.finding));
+    near.filter_map(|other| score_pair(&reports[0], other)).max()
+}
+
+/// Returns true if two reports may be about the same lines.
+fn are_near(one: &Finding, other: &Finding) -> bool {
+    let is_above = place_key(one) <= place_key(other);
+    if is_above { is_near(one, other) } else { is_near(other, one) }
 }
 
 /// Returns the place, the words and the reviewer of a report. Its id, which may depend on who ends first, comes last.

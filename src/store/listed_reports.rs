@@ -204,7 +204,7 @@ fn index_list(output: &RunOutput) -> PanelList {
     let mut list = PanelList::new();
     let held_back = output.held_back.iter().map(|held| &held.finding);
     for finding in output.findings.iter().chain(held_back) {
-        let mut ids: Vec<&FindingId> = finding.voices.iter().map(|voice| &voice.finding_id).collect();
+        let mut ids: Vec<&FindingId> = finding.raised_voices().map(|voice| &voice.finding_id).collect();
         ids.push(&finding.finding_id);
         ids.sort_unstable();
         ids.dedup();

@@ -69,8 +69,9 @@ pub struct PhaseTimings {
     pub first_finding_ms: Option<u64>,
 }
 
-/// Usage of one reviewer in a run: the run's own reviewer, or a reviewer that took over from it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Usage of one reviewer in a run: the run's own reviewer, one that took over from it, or one that gave second opinions on the
+/// list of a panel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReviewerUsage {
     /// Name of the reviewer in the settings.
@@ -83,6 +84,13 @@ pub struct ReviewerUsage {
     pub turns: u32,
     /// Tokens of those answers.
     pub tokens: Usage,
+    /// Cost of those answers in US dollars; an answer without a known price counts as 0. `None` for a reviewer that reviews,
+    /// whose run has the cost, and in records of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Time from the requests to the ends of those answers, in milliseconds. `None` where `cost` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 impl ReviewerUsage {

@@ -28,7 +28,7 @@ use self::reports::{ReportedFindings, for_each_row};
 use self::worth::compute_worth;
 use crate::domain::{
     Actor, CancelReason, ErrorClass, FindingDecision, FindingStatus, Kind, LedgerDelivery, Panel, PhaseTimings,
-    ReviewerUsage, RunFigures, RunId, RunStatus, Scope, Source, Time, Usage, find_replacement,
+    ReviewerShare, ReviewerUsage, RunFigures, RunId, RunStatus, Scope, Source, Time, Usage, find_replacement,
 };
 
 /// Records from which metrics are computed.
@@ -261,7 +261,8 @@ pub struct KindMetrics {
 }
 
 /// Metrics of one reviewer. A run with several reviewers counts for the one that gave most of its answers. The run of a
-/// panel reports what its members report; it is no reviewer.
+/// panel reports what its members report; it is no reviewer. It counts as a run of each reviewer that gave second opinions in
+/// it, with what that reviewer's answers took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewerMetrics {
     pub reviewer: String,
@@ -466,34 +467,43 @@ impl ReviewerTable {
         let mut table = Self { rows: Vec::new(), row_of: Vec::with_capacity(chosen.len()) };
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut times: Vec<Vec<u64>> = Vec::new();
-        for run in chosen {
-            let name = run.main_reviewer();
-            if run.status == RunStatus::Skipped || Panel::name_of(name).is_some() {
-                table.row_of.push(None);
-                continue;
+        // The last run of each row. In one run, a reviewer may have answered with two models.
+        let mut last_runs: Vec<Option<usize>> = Vec::new();
+        for (at, run) in chosen.iter().copied().enumerate() {
+            let mut row_of_findings = None;
+            let is_counted = |share: &ReviewerShare<'_>| {
+                run.status != RunStatus::Skipped && Panel::name_of(share.reviewer).is_none()
+            };
+            for share in run.shares().filter(is_counted) {
+                let row = *known.entry(share.reviewer).or_insert(table.rows.len());
+                if row == table.rows.len() {
+                    times.push(Vec::new());
+                    last_runs.push(None);
+                    table.rows.push(ReviewerMetrics {
+                        reviewer: share.reviewer.to_owned(),
+                        runs: 0,
+                        tokens_spent: 0,
+                        cost: 0.0,
+                        review_ms: None,
+                        findings: OutcomeCounts::default(),
+                        precision: Precision::default(),
+                    });
+                }
+                let is_next_run = last_runs[row].replace(at) != Some(at);
+                let reviewer = &mut table.rows[row];
+                reviewer.runs += u32::from(is_next_run);
+                reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(share.tokens);
+                reviewer.cost += share.cost.unwrap_or(0.0);
+                if has_review_time(run) {
+                    match times[row].last_mut().filter(|_| !is_next_run) {
+                        Some(ms) => *ms = ms.saturating_add(share.review_ms),
+                        None => times[row].push(share.review_ms),
+                    }
+                }
+                // A reviewer that gave second opinions on the list of a panel did not report it.
+                row_of_findings = Some(row).filter(|_| !run.is_panel());
             }
-            let row = *known.entry(name).or_insert(table.rows.len());
-            if row == table.rows.len() {
-                times.push(Vec::new());
-                table.rows.push(ReviewerMetrics {
-                    reviewer: name.to_owned(),
-                    runs: 0,
-                    tokens_spent: 0,
-                    cost: 0.0,
-                    review_ms: None,
-                    findings: OutcomeCounts::default(),
-                    precision: Precision::default(),
-                });
-            }
-            let reviewer = &mut table.rows[row];
-            reviewer.runs += 1;
-            reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(run.tokens.total());
-            reviewer.cost += run.known_cost().unwrap_or(0.0);
-            if has_review_time(run) {
-                times[row].push(run.phase_timings.review_ms);
-            }
-            // A reviewer that gave second opinions on the list of a panel did not report it.
-            table.row_of.push(Some(row).filter(|_| !run.is_panel()));
+            table.row_of.push(row_of_findings);
         }
         for (reviewer, times) in table.rows.iter_mut().zip(times) {
             reviewer.review_ms = median(times);

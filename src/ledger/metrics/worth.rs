@@ -5,8 +5,8 @@
 //! - A finding counts once for each reviewer and model that reported it, and once for its kind and its language. What revdeck's
 //!   own search for secrets found in the run of a model counts for its kind and its language only.
 //! - A run counts for the reviewer that gave most of its answers.
-//! - The run of a panel reports what its members report. Its cost and time count for the reviewer and the model that gave
-//!   second opinions on its list; its findings count for those of the members alone.
+//! - The run of a panel reports what its members report. Its cost and time count for the reviewers and the models that gave
+//!   second opinions on its list, for each what its own answers took; its findings count for those of the members alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::reports::{ReportedFindings, for_each_row};
 use super::{FindingFact, MetricsInput, Precision};
 use crate::domain::{
-    DismissalReason, FindingStatus, Kind, KindRecord, Panel, RunFigures, RunStatus, wilson_upper_bound,
+    DismissalReason, FindingStatus, Kind, KindRecord, Panel, ReviewerShare, RunFigures, RunStatus, wilson_upper_bound,
 };
 
 /// Fewest decisions about the findings of a kind from which they steer later reviews; a requirement of the project.
@@ -145,11 +145,17 @@ impl WorthSum {
 
     /// Adds a part of the cost and the time of a run.
     fn add_run(&mut self, run: &RunFigures, part: f64) {
-        match run.known_cost() {
-            Some(cost) => self.cost += cost * part,
+        let cost = run.known_cost().map(|cost| cost * part);
+        self.add_spending(cost, run.phase_timings.review_ms as f64 * part);
+    }
+
+    /// Adds a cost in US dollars, `None` without a known price, and a time in milliseconds.
+    fn add_spending(&mut self, cost: Option<f64>, review_ms: f64) {
+        match cost {
+            Some(cost) => self.cost += cost,
             None => self.has_unknown_cost = true,
         }
-        self.review_ms += run.phase_timings.review_ms as f64 * part;
+        self.review_ms += review_ms;
     }
 
     fn into_row(self, name: String) -> WorthRow {
@@ -182,23 +188,26 @@ struct RunGroups<'a> {
 }
 
 impl<'a> RunGroups<'a> {
-    fn from_runs(runs: &[&'a RunFigures], name_of: impl Fn(&'a RunFigures) -> &'a str) -> Self {
+    fn from_runs(runs: &[&'a RunFigures], name_of: impl Fn(&ReviewerShare<'a>) -> &'a str) -> Self {
         let mut groups = Self::default();
         let mut known: HashMap<&str, usize> = HashMap::new();
-        for run in runs {
-            let name = name_of(run);
+        for run in runs.iter().copied() {
+            let mut row_of_findings = None;
             // A panel without second opinions is no reviewer and has no cost of its own.
-            let is_counted = run.status != RunStatus::Skipped && Panel::name_of(run.main_reviewer()).is_none();
-            let row = is_counted.then(|| {
+            let is_counted = |share: &ReviewerShare<'_>| {
+                run.status != RunStatus::Skipped && Panel::name_of(share.reviewer).is_none()
+            };
+            for share in run.shares().filter(is_counted) {
+                let name = name_of(&share);
                 let row = *known.entry(name).or_insert(groups.names.len());
                 if row == groups.names.len() {
                     groups.names.push(name);
                     groups.sums.push(WorthSum::default());
                 }
-                groups.sums[row].add_run(run, 1.0);
-                row
-            });
-            groups.row_of.push(row.filter(|_| !run.is_panel()));
+                groups.sums[row].add_spending(share.cost, share.review_ms as f64);
+                row_of_findings = Some(row).filter(|_| !run.is_panel());
+            }
+            groups.row_of.push(row_of_findings);
         }
         groups
     }
@@ -241,12 +250,12 @@ fn sort_rows(mut rows: Vec<WorthRow>) -> Vec<WorthRow> {
     rows
 }
 
-fn reviewer_name(run: &RunFigures) -> &str {
-    run.main_reviewer()
+fn reviewer_name<'a>(share: &ReviewerShare<'a>) -> &'a str {
+    share.reviewer
 }
 
-fn model_name(run: &RunFigures) -> &str {
-    Some(run.main_model()).filter(|model| !model.is_empty()).unwrap_or_else(|| run.main_reviewer())
+fn model_name<'a>(share: &ReviewerShare<'a>) -> &'a str {
+    if share.model.is_empty() { share.reviewer } else { share.model }
 }
 
 /// Computes the worth of the selected runs. Each finding of a run bears an equal part of its cost and time for its kind

@@ -320,6 +320,53 @@ fn a_lone_urgent_claim_is_disputed_where_others_reviewed_the_same_hunk() {
 }
 
 #[test]
+fn a_report_that_was_held_back_speaks_for_the_finding_of_another_member() {
+    let holding = |reviewer: &'static str, finding: &Finding, because: SuppressionReason| {
+        let held = SuppressedReport { finding: finding.clone(), because, reason: String::new() };
+        Member { held_back: vec![held], ..member(reviewer, Vec::new()) }
+    };
+    let raised = report(41, Concurrency, P1, KEPT);
+    let held = report(42, Concurrency, P3, HELD);
+    let late = holding("claude", &held, SuppressionReason::Late);
+    let members = [member("gpt", vec![raised.clone()]), late.clone(), member("third", Vec::new())];
+    let list = merge(&members);
+    let [found] = list.findings.as_slice() else { panic!("{list:?}") };
+    assert_eq!((&found.finding_id, found.line_start, &found.title), (&raised.finding_id, 41, &raised.title));
+    // It agrees. Its priority and its id are not those of the list.
+    assert_eq!((found.priority, found.confidence), (P1, Confidence::High));
+    assert!(matches!(found.steps.as_slice(), [FindingStep::Agreed { voices: 2, reviewers: 3, .. }]), "{found:?}");
+    let said: Vec<_> =
+        found.voices.iter().map(|voice| (voice.reviewer.as_str(), voice.priority, voice.held_back)).collect();
+    assert_eq!(said, [("claude", P3, Some(SuppressionReason::Late)), ("gpt", P1, None)]);
+    assert_eq!((found.voices[0].title.as_str(), &found.voices[0].finding_id), (HELD, &held.finding_id));
+    assert!(found.disputed.is_empty() && list.listed_as.is_empty() && list.moved_ids.is_empty(), "{list:?}");
+    let reversed: Vec<Member> = members.iter().rev().cloned().collect();
+    assert_eq!(merge(&reversed), list);
+    // By itself it is no finding, and what a person has dismissed joins none.
+    assert!(merge(&[member("gpt", Vec::new()), late]).findings.is_empty());
+    let dismissed = holding("claude", &held, SuppressionReason::Dismissed);
+    let list = merge(&[member("gpt", vec![raised.clone()]), dismissed]);
+    assert_eq!((list.findings[0].voices.len(), list.findings[0].confidence), (1, Confidence::Medium));
+    // A member is in a finding once, and a report in one finding.
+    let both = Member {
+        findings: vec![report(42, Concurrency, P2, HELD)],
+        ..holding("claude", &held, SuppressionReason::Muted)
+    };
+    let other = report(80, Concurrency, P2, "The queue is read without its mutex");
+    let list = merge(&[member("gpt", vec![raised, other]), both]);
+    let voices: Vec<usize> = list.findings.iter().map(|finding| finding.voices.len()).collect();
+    assert_eq!(voices, [2, 1], "{list:?}");
+    // It outweighs the record of the reviewer, like any report.
+    let claim = report(41, Performance, P2, "The list is copied for each row");
+    let quiet = || member("third", Vec::new());
+    let late = holding("claude", &claim, SuppressionReason::Late);
+    for (second, expected) in [(member("claude", Vec::new()), P3), (late, P2)] {
+        let list = merge_with(&[member("gpt", vec![claim.clone()]), second, quiet()], &[], record(3, 24));
+        assert_eq!(list.findings[0].priority, expected, "{list:?}");
+    }
+}
+
+#[test]
 fn fixed_against_still_there_is_disputed() {
     let known = report(41, Correctness, P2, "Off by one");
     let id = known.finding_id.clone();

@@ -155,8 +155,9 @@ impl FindingSettlement<'_> {
             Ok(id) => reports.find_last(&self.view, &id).ok().flatten(),
             Err(_) => None,
         };
-        let voices = reported.map(|finding| finding.voices.as_slice()).unwrap_or_default();
-        let mut names: Vec<String> = voices.iter().map(|voice| voice.reviewer.clone()).collect();
+        // Who was silent about the same lines before its report was held back proves nothing by its next silence.
+        let voices = reported.into_iter().flat_map(Finding::raised_voices);
+        let mut names: Vec<String> = voices.map(|voice| voice.reviewer.clone()).collect();
         if self.run.source != Source::Import && names.iter().any(|name| name == Voice::SECRET_SCAN) {
             let silent = self.panel.silent.iter().map(|(name, _)| name);
             let is_model = |name: &&String| *name != DETERMINISTIC_REVIEWER && Panel::name_of(name).is_none();
@@ -322,7 +323,7 @@ pub(super) fn list_merged(outcome: &ReviewOutcome) -> Vec<(FindingId, FindingId)
     let listed: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).collect();
     let moved_to = moved.iter().filter_map(|(id, listed)| Some((id, listed.as_ref()?)));
     let voices =
-        findings.iter().flat_map(|finding| finding.voices.iter().map(move |voice| (voice, &finding.finding_id)));
+        findings.iter().flat_map(|finding| finding.raised_voices().map(move |voice| (voice, &finding.finding_id)));
     let voiced = voices.map(|(voice, listed)| (&voice.finding_id, listed)).filter(|(id, _)| !moved.contains_key(*id));
     let mut merged: Vec<(FindingId, FindingId)> = voiced
         .chain(moved_to)
@@ -341,11 +342,73 @@ pub(super) fn list_single_problems(
 ) -> Vec<(FindingId, FindingId)> {
     let mut problems_of: HashMap<&FindingId, usize> = HashMap::new();
     for finding in &outcome.findings {
-        let ids: HashSet<&FindingId> = finding.voices.iter().map(|voice| &voice.finding_id).collect();
+        let ids: HashSet<&FindingId> = finding.raised_voices().map(|voice| &voice.finding_id).collect();
         ids.into_iter().for_each(|id| *problems_of.entry(id).or_default() += 1);
     }
     let is_single = |id: &FindingId| {
         outcome.moved_ids.contains_key(id) || problems_of.get(id).is_none_or(|problems| *problems == 1)
     };
     merged.iter().filter(|(id, _)| is_single(id)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::{FindingCounts, ListedReport};
+    use crate::review::RunCost;
+
+    const RUN: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E";
+
+    fn list(findings: Vec<Finding>) -> ReviewOutcome {
+        ReviewOutcome {
+            status: RunStatus::Completed,
+            findings,
+            unraised: Vec::new(),
+            moved_ids: BTreeMap::new(),
+            counts: FindingCounts::default(),
+            coverage: Coverage::default(),
+            summary: String::new(),
+            notes: Vec::new(),
+            rejected: Vec::new(),
+            failure: None,
+            cancel: None,
+            budget_stop: None,
+            spent: RunCost::default(),
+        }
+    }
+
+    /// Returns a finding of a list with the ids of its reports, and the reasons why they were held back.
+    fn listed(id: &FindingId, reports: &[(&FindingId, Option<&str>)]) -> Finding {
+        let voice = |(id, held_back): &(&FindingId, Option<&str>)| {
+            json!({
+                "reviewer": "m", "run_id": RUN, "finding_id": id, "priority": 1, "confidence": "high", "kind": "SECURITY",
+                "title": "t", "line_start": 1, "line_end": 1, "held_back": held_back,
+            })
+        };
+        let voices: Vec<serde_json::Value> = reports.iter().map(voice).collect();
+        let finding = json!({
+            "finding_id": id, "first_run_id": RUN, "last_run_id": RUN, "priority": 1, "severity": "medium",
+            "confidence": "high", "kind": "SECURITY", "title": "t", "explanation": "", "repo_relative_path": "a.rs",
+            "line_start": 1, "line_end": 1, "quoted_code": "", "status": "open", "detail_ref": "",
+            "reported_at": "2026-11-01T00:00:00Z", "voices": voices,
+        });
+        serde_json::from_value(finding).expect("a finding")
+    }
+
+    #[test]
+    fn the_id_of_a_report_that_was_held_back_stands_for_no_finding_of_the_list() {
+        let [own, raised, held]: [FindingId; 3] =
+            [1, 2, 3].map(|number| format!("f_{number:016x}").parse().expect("an id"));
+        let first = listed(&own, &[(&own, None), (&raised, None), (&held, Some("late"))]);
+        let alone = list(vec![first.clone()]);
+        let merged = list_merged(&alone);
+        assert_eq!(merged, [(raised, own)], "the other id of a raised report is obsolete");
+        assert_eq!(list_single_problems(&alone, &merged), merged);
+        // Another problem has the id on the list.
+        let second = listed(&held, &[(&held, None)]);
+        assert_eq!(list_merged(&list(vec![first.clone(), second.clone()])), merged);
+        assert_eq!(ListedReport::from_list([&first, &second]), []);
+    }
 }

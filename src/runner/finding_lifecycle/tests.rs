@@ -124,6 +124,7 @@ impl LifecycleFixture {
             explanation: String::new(),
             line_start: first,
             line_end: last,
+            held_back: None,
         };
         Finding {
             lowered: None,

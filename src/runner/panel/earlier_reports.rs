@@ -58,8 +58,8 @@ impl Services {
             for KnownFinding { id, runs } in known {
                 let Some(finding) = reported.remove(id) else { continue };
                 let is_said = !finding.is_from_secret_scan();
-                let voices = finding.voices.into_iter().filter(|voice| !voice.is_secret_scan());
-                let mut reporters: BTreeSet<String> = voices.map(|voice| voice.reviewer).collect();
+                let voices = finding.raised_voices().filter(|voice| !voice.is_secret_scan());
+                let mut reporters: BTreeSet<String> = voices.map(|voice| voice.reviewer.clone()).collect();
                 if is_said {
                     let last = view.run_index(record.run_id.as_str());
                     reporters.extend(runs.into_iter().chain(last).filter_map(reporter_of));

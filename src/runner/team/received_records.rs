@@ -415,13 +415,16 @@ fn bound_figures(run: &mut RunRecord) {
         &mut usage.phase_timings.resolve_ms,
     ];
     numbers.into_iter().for_each(|number| *number = (*number).min(MAX_FIGURE));
-    usage.cost = if usage.cost.is_finite() { usage.cost.clamp(0.0, MAX_COST) } else { 0.0 };
+    let bound_cost = |cost: f64| if cost.is_finite() { cost.clamp(0.0, MAX_COST) } else { 0.0 };
+    usage.cost = bound_cost(usage.cost);
     usage.answered_by.truncate(MAX_ANSWERERS);
     for answerer in &mut usage.answered_by {
         let tokens = &mut answerer.tokens;
         for number in [&mut tokens.input, &mut tokens.cached, &mut tokens.output, &mut tokens.reasoning] {
             *number = (*number).min(MAX_FIGURE);
         }
+        answerer.cost = answerer.cost.map(bound_cost);
+        answerer.took_ms = answerer.took_ms.map(|ms| ms.min(MAX_FIGURE));
     }
     run.attempt = run.attempt.min(MAX_ATTEMPTS);
     run.outcome.finding_digests.truncate(RunRecord::MAX_DIGESTS);

@@ -7,6 +7,8 @@
 //!   ([`super::earlier_rulings`]).
 //! - A request that fails, or that a budget forbids, leaves its findings as they are, and a note names them. The other
 //!   requests are sent all the same, as far as the budgets allow.
+//! - An answer without a verdict on a finding is no opinion on it, although it was paid for: the run does not ask again, and a
+//!   later request for the panel does.
 //! - A member that gives second opinions, too, is not asked about what nobody else reports.
 
 use std::collections::{HashMap, HashSet};
@@ -14,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use crate::config::Prompt;
 use crate::domain::{
-    BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
-    PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, Voice, WindowUse, content_hash, text,
+    BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, ErrorClass, Finding, JournalEntry,
+    Panel, PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, Voice, WindowUse, content_hash, text,
 };
 use crate::masking::Mask;
 use crate::review::conversation::{BudgetLimit, BudgetProblem, RemainingBudget};
@@ -174,16 +176,14 @@ impl RunWorker<'_> {
                 OpinionAnswer::Cancelled => break,
             };
             let rulings = parse_rulings(&response.text, batch.findings.len());
-            let missing = batch.findings.len() - rulings.len();
-            if missing > 0 {
-                let findings = text::format_count(missing, "finding");
-                outcome.notes.push(format!("{} gave no verdict on {findings}", opinion.reviewer));
-            }
+            let mut missing = batch.findings.clone();
             for mut ruling in rulings {
                 ruling.reason = Mask::On.mask_key_shapes(&ruling.reason).into_owned();
-                let finding = &mut outcome.findings[batch.findings[ruling.number - 1]];
-                apply_ruling(finding, &opinion.reviewer, &ruling);
+                let at = batch.findings[ruling.number - 1];
+                missing.retain(|left| *left != at);
+                apply_ruling(&mut outcome.findings[at], &opinion.reviewer, &ruling);
             }
+            self.note_missing_verdicts(outcome, requests, (&opinion.reviewer, &missing));
         }
         Ok(())
     }
@@ -252,6 +252,27 @@ impl RunWorker<'_> {
                 self.buffer.push(RunEvent::Unanswered { turn, class, summary: summary.clone() });
                 Ok(OpinionAnswer::Missing(summary))
             }
+        }
+    }
+
+    /// Records that the last answer has no verdict on the findings at these places of the outcome, if there are any. A later
+    /// request for the panel asks again.
+    fn note_missing_verdicts(
+        &mut self,
+        outcome: &mut ReviewOutcome,
+        requests: &mut OpinionRequests,
+        (reviewer, missing): (&str, &[usize]),
+    ) {
+        if missing.is_empty() {
+            return;
+        }
+        let end = self.buffer.len();
+        if self.note_without_opinion(outcome, requests, (reviewer, missing), "its answer has no verdict") {
+            let findings = text::format_count(missing.len(), "finding");
+            let summary = format!("the answer of {reviewer} has no verdict on {findings}");
+            let unanswered = RunEvent::Unanswered { turn: requests.turn, class: ErrorClass::Malformed, summary };
+            // Before the note: a journal that has the note has both, wherever a killed worker has ended it.
+            self.buffer.insert(end, unanswered);
         }
     }
 

@@ -250,6 +250,7 @@ fn page_of_members(members: &[&str]) -> Box<FindingPage> {
         explanation: String::new(),
         line_start: 31,
         line_end: 32,
+        held_back: None,
     };
     let PageData::Finding(mut page) = *page(1, 3) else { unreachable!("the page of a finding") };
     page.finding.voices = members.iter().map(voice).collect();

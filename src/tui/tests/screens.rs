@@ -101,6 +101,7 @@ pub fn add_voices(finding: &mut Finding) {
         explanation: explanation.into(),
         line_start: 32,
         line_end: 32,
+        held_back: None,
     };
     let own = voice("claude", 5, Priority::P2, &finding.title, &finding.explanation);
     let words = "unwrap_or(0.0) turns a malformed amount into zero, so the total is silently too low.";

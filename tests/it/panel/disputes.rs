@@ -53,6 +53,16 @@ fn a_member_whose_report_is_held_back_is_not_silent_about_its_problem() {
     let findings = panel.findings(&run);
     let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
     assert!(injection.disputed.is_empty(), "{:?}", injection.disputed);
+    // Its words stand with the finding, and it agrees.
+    let said: Vec<(&str, u8, bool)> = injection
+        .voices
+        .iter()
+        .map(|voice| (voice.reviewer.as_str(), voice.priority as u8, voice.held_back.is_some()))
+        .collect();
+    assert_eq!(said, [("one", 0, false), ("two", 3, true)]);
+    let shown = panel.place.revdeck(&["show", injection.finding_id.as_str()]);
+    assert!(shown.contains("also said by two (p3, ") && shown.contains("held back: late"), "{shown}");
+    assert_eq!(panel.listed().len(), 1, "a held-back report is no finding by itself");
 }
 
 #[test]

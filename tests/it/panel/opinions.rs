@@ -1,5 +1,7 @@
 //! Integration tests of the limits of second opinions.
 
+use revdeck::domain::RequestDecision;
+
 use super::*;
 
 /// Returns the report of a second model that calls an injection p3: three steps from the first.
@@ -60,6 +62,39 @@ fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
 }
 
 #[test]
+fn each_reviewer_bears_what_its_own_opinions_cost() {
+    let ruling = |verdict: &str| {
+        says(
+            json!({ "rulings": [{ "number": 1, "verdict": verdict, "reason": "name may be checked before" }] })
+                .to_string(),
+        )
+    };
+    let (boss, judge) = (Model::start(vec![ruling("unsure")]), Model::start(vec![ruling("real")]));
+    let more = format!(
+        "judge = \"dear\"\nescalate = {{ to = \"boss\", when = \"disputed\" }}\n{}{}",
+        reviewer("dear", &judge, DEAR),
+        reviewer("boss", &boss, CHEAP)
+    );
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!((boss.asked(), judge.asked()), (1, 1));
+    let stats = panel.place.test.json(&["stats", "--run", run.run_id.as_str(), "--format", "json"], DONE);
+    let cost = |grouping: &Value, key: &str, name: &str| {
+        let rows = grouping.as_array().expect("rows");
+        let row = rows.iter().find(|row| row[key] == name).unwrap_or_else(|| panic!("{name} is missing in {stats}"));
+        row["cost"].as_f64().expect("a cost")
+    };
+    for (grouping, key) in [(&stats["worth"]["by_reviewer"], "name"), (&stats["by_reviewer"], "reviewer")] {
+        let (dear, boss) = (cost(grouping, key, "dear"), cost(grouping, key, "boss"));
+        assert!(dear > boss && boss > 0.0, "{stats}");
+        assert!((dear + boss - run.usage.cost).abs() < 1e-9, "nothing is lost or counted twice: {stats}");
+    }
+    let answered: Vec<(&str, u32)> =
+        run.usage.answered_by.iter().map(|one| (one.reviewer.as_str(), one.turns)).collect();
+    assert_eq!(answered, [("boss", 1), ("dear", 1)]);
+}
+
+#[test]
 fn a_member_that_is_the_judge_does_not_judge_what_it_alone_reports() {
     let alone = || answer(&[report(INJECTION, "SECURITY", 0, "SQL injection through `name`")]);
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
@@ -94,6 +129,38 @@ fn the_page_of_a_panel_sums_up_what_its_members_and_its_judge_used() {
     let all = line("in all ");
     assert!(all.contains(&(own + members[0] + members[1]).to_string()), "{shown}");
     assert!(all.ends_with("USD, with its members"), "{shown}");
+}
+
+#[test]
+fn the_page_of_a_panel_counts_members_that_another_request_has_paid() {
+    for (is_adopted, decision) in [(false, RequestDecision::Reuse), (true, RequestDecision::Adopt)] {
+        let panel = Panel::start(vec![first()], vec![second()], "");
+        if is_adopted {
+            panel.two.hold_after(0);
+        }
+        let request = |arguments: &[&str]| -> RunId {
+            let started = out(&panel.place.test.revdeck(&[&["review"], arguments].concat()));
+            started.split_whitespace().next().expect("an id").parse().expect("an id")
+        };
+        let alone = request(&["--reviewer", "two"]);
+        wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+        if !is_adopted {
+            panel.place.ended(&alone);
+        }
+        let id = request(&["--panel", "all"]);
+        panel.two.let_go();
+        let run = panel.place.ended(&id);
+        let members = &run.links.panel.as_ref().expect("a panel").members;
+        let member = members.iter().find(|member| member.reviewer == "two").expect("a member");
+        assert_eq!((&member.run_id, member.decision), (&alone, decision));
+        let [one, two] = ["one", "two"].map(|name| panel.member(&run, name).usage);
+        let shown = panel.place.revdeck(&["show", run.run_id.as_str()]);
+        let all = shown.lines().find(|line| line.trim_start().starts_with("in all ")).unwrap_or_default();
+        let tokens = one.tokens.total() + two.tokens.total();
+        assert!(all.contains(&format!(" {tokens}, {:.4} USD, with its members; ", one.cost + two.cost)), "{shown}");
+        let elsewhere = format!("; {}, {:.4} USD of it by other requests (two)", two.tokens.total(), two.cost);
+        assert!(all.ends_with(&elsewhere), "{shown}");
+    }
 }
 
 #[test]
@@ -199,14 +266,57 @@ fn a_judge_is_asked_again_with_another_prompt_and_the_members_are_not() {
 }
 
 #[test]
-fn a_judge_that_never_answers_is_asked_in_three_runs() {
-    let judge = Model::start(vec![refusal(); 5]);
-    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
-    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
-    let runs: Vec<RunId> = (0..5).map(|_| panel.review(&["--panel", "all"], DONE).run_id).collect();
-    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 3));
-    assert!(runs[0] != runs[1] && runs[1] != runs[2], "{runs:?}");
-    assert_eq!([&runs[3], &runs[4]], [&runs[2]; 2], "the list is given as it is");
+fn a_judge_that_never_gives_a_verdict_is_asked_in_three_runs() {
+    for useless in [refusal(), says("{}")] {
+        let judge = Model::start(vec![useless; 5]);
+        let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+        let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+        let runs: Vec<RunId> = (0..5).map(|_| panel.review(&["--panel", "all"], DONE).run_id).collect();
+        assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 3));
+        assert!(runs[0] != runs[1] && runs[1] != runs[2], "{runs:?}");
+        assert_eq!([&runs[3], &runs[4]], [&runs[2]; 2], "the list is given as it is");
+    }
+}
+
+#[test]
+fn an_answer_without_a_verdict_is_no_opinion() {
+    let reports = |priority| {
+        let title = "Division by zero for an empty list";
+        answer(&[
+            report(INJECTION, "SECURITY", priority, "SQL injection through `name`"),
+            report(DIVISION, "CORRECTNESS", priority, title),
+        ])
+    };
+    let ruling = |number: u32| json!({ "number": number, "verdict": "real", "reason": "the line shows it" });
+    let rulings = |numbers: &[u32]| {
+        says(json!({ "rulings": numbers.iter().map(|number| ruling(*number)).collect::<Vec<Value>>() }).to_string())
+    };
+    for (answered, missing) in [(says("I cannot tell from here."), 2), (rulings(&[1]), 1)] {
+        let judge = Model::start(vec![answered, rulings(&[1, 2])]);
+        let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+        let panel = Panel::start(vec![reports(0)], vec![reports(3)], &more);
+        let run = panel.review(&["--panel", "all"], DONE);
+        let notes = panel.place.output(&run.run_id).expect("an output").notes;
+        let said = notes.iter().find(|note| note.starts_with("no second opinion by dear: its answer has no verdict; "));
+        assert_eq!(said.map(|note| note.matches("f_").count()), Some(missing), "{notes:?}");
+        assert!(run.usage.cost > 0.0, "it was paid all the same");
+        // Asked again, the panel pays for the missing verdicts only, and for nothing once they are there.
+        let again = panel.review(&["--panel", "all"], DONE);
+        assert!(again.decision.starts_with(&format!("{} lacks second opinions: ", run.run_id)), "{}", again.decision);
+        assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 2));
+        assert_eq!(judge.requests()[1].to_string().matches("<finding number=").count(), missing);
+        let completed = again.links.panel.as_ref().expect("a panel");
+        assert!(completed.spent_before > run.usage.cost, "the useless answer counts towards the limit: {completed:?}");
+        let findings = panel.findings(&again);
+        let is_judged =
+            |finding: &Finding| finding.steps.iter().any(|step| step.to_string().starts_with("dear finds it"));
+        let judged: Vec<bool> = [INJECTION, DIVISION]
+            .map(|line| is_judged(findings.iter().find(|finding| finding.line_start == line).expect("on the list")))
+            .into();
+        assert_eq!(judged, [true, true], "{findings:#?}");
+        assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
+        assert_eq!(judge.asked(), 2);
+    }
 }
 
 /// Number of disputed findings: more than two requests hold.

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{Actor, FindingDecision, ReviewerUsage, Time};
+use crate::domain::{Actor, FindingDecision, ReviewerUsage, Time, Usage};
 use crate::ledger::metrics::{MetricsDetail, MetricsSelection, compute_metrics, measure_worth};
 
 /// A run of a table: reviewer, model, status, dollars, milliseconds of its review.
@@ -231,4 +231,27 @@ fn a_judge_of_a_panel_costs_and_has_reported_nothing() {
     let alone = measure_worth(&input, &only_panel);
     assert_eq!(sums(&alone.by_model), [("m-judge".to_owned(), 0, Some(0.5), 700)]);
     assert_eq!(alone.by_kind.iter().map(|row| row.raised).sum::<u32>(), 21, "the list was reported all the same");
+    // Newer records have what each of them took. Two models answered for the judge.
+    let opinion = |reviewer: &str, model: &str, cost, took_ms| {
+        let tokens = Usage { input: 8, ..Usage::default() };
+        ReviewerUsage { tokens, cost: Some(cost), took_ms: Some(took_ms), ..answerer(reviewer, model, 1) }
+    };
+    runs[0].answered_by = vec![
+        opinion("judge", "m-judge", 0.125, 200),
+        opinion("dear", "m-dear", 0.25, 350),
+        opinion("judge", "m-judge-2", 0.125, 40),
+    ];
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
+    let each = measure_worth(&input, &only_panel);
+    let rows = |rows: [(&str, f64, u64); 2]| rows.map(|(name, cost, ms)| (name.to_owned(), 0_u32, Some(cost), ms));
+    assert_eq!(sums(&each.by_reviewer), rows([("dear", 0.25, 350), ("judge", 0.25, 240)]));
+    let by_model: Vec<_> = each.by_model.iter().map(|row| (row.name.as_str(), row.cost, row.review_ms)).collect();
+    assert_eq!(by_model, [("m-dear", Some(0.25), 350), ("m-judge", Some(0.125), 200), ("m-judge-2", Some(0.125), 40)]);
+    let all = measure_worth(&input, &MetricsSelection::default());
+    assert!((total(&all.by_reviewer) - 0.9375).abs() < 1e-9, "nothing that was paid is lost: {:?}", all.by_reviewer);
+    let metrics = compute_metrics(&input, (&only_panel, MetricsDetail::Sums), &TimeZone::UTC);
+    let by_reviewer = metrics.by_reviewer.iter().map(|row| (row.reviewer.as_str(), row.runs, row.tokens_spent));
+    assert_eq!(by_reviewer.collect::<Vec<_>>(), [("dear", 1, 8), ("judge", 1, 16)]);
+    let spent: Vec<_> = metrics.by_reviewer.iter().map(|row| (row.cost, row.review_ms, row.findings.found)).collect();
+    assert_eq!(spent, [(0.25, Some(350), 0), (0.25, Some(240), 0)]);
 }
