@@ -4,6 +4,7 @@
 //!   decisions, runner requests, filtering, copying, comparing the code with what was reviewed, statistics, knowledge.
 //! - A panicking thread reports the panic in a message; the cockpit continues.
 
+mod dead_workers;
 mod store_follower;
 mod store_writes;
 

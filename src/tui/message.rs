@@ -49,6 +49,8 @@ pub enum AppMessage {
     Pulses(Vec<(String, Heartbeat)>),
     /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
     Freshness(Arc<FreshnessFacts>),
+    /// Ids of the runs whose workers have died without an end of the run; each once.
+    WorkersGone(Vec<String>),
     /// Present content of the scopes of runs, or the reason why git could not tell it; and how long the look took.
     ScopesCompared {
         /// Fingerprints of the scopes.

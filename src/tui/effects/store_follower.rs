@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
@@ -11,6 +11,7 @@ use super::super::message::AppMessage;
 use super::super::new_answers::NewAnswers;
 use super::super::repository_presence::RepositoryPresence;
 use super::super::views::fix::FixIndex;
+use super::dead_workers::DeadWorkers;
 use super::spawn_worker;
 use crate::config::ClockAndIds;
 use crate::domain::RunId;
@@ -44,6 +45,7 @@ pub(super) fn follow_store(
     let (mut sent, mut delivered) = (SentParts::new(store), store.delivered_bytes());
     let mut viewed = store.viewed_bytes();
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
+    let mut dead = DeadWorkers::default();
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
@@ -64,6 +66,10 @@ pub(super) fn follow_store(
             return;
         }
         teller.notify_if_changed();
+        let gone = dead.update(sent.facts.runs_without_worker(), Instant::now());
+        if !gone.is_empty() && messages.send(AppMessage::WorkersGone(gone)).is_err() {
+            return;
+        }
         let mut beating = store.heartbeats(&working);
         for (_, pulse) in &mut beating {
             pulse.tail = Mask::On.mask_text(None, &pulse.tail).into_owned();
@@ -86,6 +92,9 @@ pub(super) fn follow_store(
                     return;
                 }
                 // A dead worker has no heartbeat either.
+                break StoreChange::Heartbeat;
+            }
+            if dead.is_due(Instant::now()) {
                 break StoreChange::Heartbeat;
             }
         };

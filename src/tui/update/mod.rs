@@ -101,6 +101,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
                 return commands;
             }
         }
+        AppMessage::WorkersGone(runs) => announce::announce_dead_workers(app, &runs, &mut commands),
         AppMessage::ScopesCompared { result, took_ms } => compare::apply_look(app, result, took_ms, &mut commands),
         AppMessage::RepositoryGone(gone) => apply_presence(app, gone, &mut commands),
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
