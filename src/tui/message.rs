@@ -15,7 +15,7 @@ use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{
     FindingId, FindingQuestion, FindingRating, FindingSnooze, FindingStatus, Fix, QuestionRequest, RatingWish, RunId,
-    Scope, ViewedFile,
+    Scope, Time, ViewedFile,
 };
 use crate::runner::{
     BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, QuestionPlan, ReviewerTerms, ScopeFingerprints,
@@ -128,6 +128,13 @@ pub enum AppMessage {
         mark: ViewedFile,
         /// The reason why it was not stored.
         result: Result<(), String>,
+    },
+    /// The marks of files of the list as viewed were stored.
+    FilesMarked {
+        /// Files that were to be marked.
+        files: Vec<RunFile>,
+        /// Marks that were stored: of the files whose content is known. Or the reason why none was.
+        result: Result<Vec<ViewedFile>, String>,
     },
     /// Files of a run; `None` if the run has no output.
     Files {
@@ -310,6 +317,15 @@ pub enum AppCommand {
     },
     /// Stores that a file was viewed, or that it was not.
     MarkViewed(ViewedFile),
+    /// Stores that files of the list were viewed, or that they were not.
+    MarkFiles {
+        /// Files of the list.
+        files: Vec<RunFile>,
+        /// False to take the marks back.
+        viewed: bool,
+        /// Time of the key press.
+        at: Time,
+    },
     /// Reads the files of a run.
     LoadFiles {
         /// Run id.
@@ -569,6 +585,15 @@ pub enum Tab {
     Log,
     /// Findings as a text for coding assistants; the same for every subject.
     Ledger,
+}
+
+/// File as a run shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFile {
+    /// Run id.
+    pub run: String,
+    /// Path relative to the repository root.
+    pub path: String,
 }
 
 /// Row of the files list.

@@ -343,7 +343,7 @@ mod tests {
         for (viewed, expected) in [(true, 1), (false, 0)] {
             assert!(send_viewed(&store, &messages, &mut known) && events.try_next().is_none());
             let (path, content) = ("src/a.rs".to_owned(), "1".to_owned());
-            store.mark_viewed(&ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }).expect("a mark");
+            store.mark_viewed(&[ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }]).expect("a mark");
             assert!(send_viewed(&store, &messages, &mut known));
             let Some(AppMessage::ViewedFiles(files)) = events.try_next() else { panic!("no marks") };
             assert_eq!(files.len(), expected, "{files:?}");
