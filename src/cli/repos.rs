@@ -33,14 +33,14 @@ struct KnownRepo {
     /// Undecided findings of all worktrees.
     undecided: FindingCounts,
     /// Runs of all worktrees.
-    runs: RunActivity,
+    runs: RepoActivity,
     /// Reason why the store cannot be read.
     problem: Option<String>,
 }
 
 /// What the runs of a repository do and did last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct RunActivity {
+struct RepoActivity {
     /// Number of runs that have not ended.
     active: usize,
     /// Time of the newest change of a run, also of a comment, an import or a skipped request; `None` without runs.
@@ -81,7 +81,7 @@ fn read_repo(invocation: &Invocation, info: RepoInfo, now: Time) -> KnownRepo {
         path: folder.to_string_lossy().into_owned(),
         is_gone: !common_dir.is_dir(),
         undecided: FindingCounts::default(),
-        runs: RunActivity::default(),
+        runs: RepoActivity::default(),
         problem: None,
         info,
     };
@@ -100,8 +100,8 @@ fn read_repo(invocation: &Invocation, info: RepoInfo, now: Time) -> KnownRepo {
 }
 
 /// Sums up the runs of a store. A comment, an import and a skipped request are no reviews.
-fn summarize_runs(view: &StoreView) -> RunActivity {
-    let mut activity = RunActivity::default();
+fn summarize_runs(view: &StoreView) -> RepoActivity {
+    let mut activity = RepoActivity::default();
     for run in (0..view.run_count()).map(|index| view.run(index)) {
         activity.active += usize::from(!run.status.is_terminal());
         let changed = Time::from_millisecond(run.updated_ms).ok();
@@ -204,6 +204,6 @@ mod tests {
         let time = |text: Option<&str>| text.map(|text| text.parse::<Time>().expect("a time"));
         let activity = summarize_runs(&store.view().expect("a view"));
         let (active, newest, last_review) = expected;
-        assert_eq!(activity, RunActivity { active, newest: time(newest), last_review: time(last_review) });
+        assert_eq!(activity, RepoActivity { active, newest: time(newest), last_review: time(last_review) });
     }
 }
