@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Time for which the lock of a working run must be free. A worker that ends lets its lock go just before the screen has
-/// its end, and a worker that dies at the start of the cockpit is replaced at once.
-const FREE_FOR: Duration = Duration::from_secs(10);
+/// its end, and one that is dead when the cockpit starts is replaced at once.
+pub(super) const FREE_FOR: Duration = Duration::from_secs(3);
 
 /// Working runs whose locks nobody holds.
 #[derive(Debug, Default)]
@@ -31,6 +31,11 @@ impl DeadWorkers {
         dead
     }
 
+    /// Returns true if a worker may count as dead soon.
+    pub fn has_suspect(&self) -> bool {
+        self.free_since.keys().any(|run| !self.told.contains(run))
+    }
+
     /// Returns true if [`DeadWorkers::update`] would name a run at `now`.
     pub fn is_due(&self, now: Instant) -> bool {
         self.list_due(now).next().is_some()
@@ -52,15 +57,15 @@ mod tests {
         let (mut workers, begin) = (DeadWorkers::default(), Instant::now());
         let steps: [(u64, &[&str], &[&str]); 8] = [
             (0, &["one"], &[]),
-            (6, &["one", "two"], &[]),
+            (2, &["one", "two"], &[]),
             // The second one has ended by itself.
-            (10, &["one"], &["one"]),
+            (3, &["one"], &["one"]),
             (20, &["one"], &[]),
             // The run goes on, and its next worker dies, too.
             (21, &[], &[]),
             (22, &["one", "two"], &[]),
-            (31, &["one", "two"], &[]),
-            (32, &["one", "two"], &["one", "two"]),
+            (24, &["one", "two"], &[]),
+            (25, &["one", "two"], &["one", "two"]),
         ];
         for (second, free, expected) in steps {
             let now = begin + Duration::from_secs(second);
@@ -68,6 +73,7 @@ mod tests {
             assert_eq!(workers.update(free.iter().copied(), now), expected, "at {second} s");
             assert!(expected.is_empty() || is_due, "at {second} s");
             assert!(!workers.is_due(now), "it was told at {second} s");
+            assert_eq!(workers.has_suspect(), matches!(second, 0 | 2 | 22 | 24), "at {second} s");
         }
     }
 }

@@ -11,7 +11,7 @@ use super::super::message::AppMessage;
 use super::super::new_answers::NewAnswers;
 use super::super::repository_presence::RepositoryPresence;
 use super::super::views::fix::FixIndex;
-use super::dead_workers::DeadWorkers;
+use super::dead_workers::{DeadWorkers, FREE_FOR};
 use super::spawn_worker;
 use crate::config::ClockAndIds;
 use crate::domain::RunId;
@@ -84,7 +84,8 @@ pub(super) fn follow_store(
             if working.is_empty() {
                 break tail.wait();
             }
-            if let Some(change) = tail.wait_at_most(LOCK_CHECK_INTERVAL) {
+            let patience = if dead.has_suspect() { FREE_FOR } else { LOCK_CHECK_INTERVAL };
+            if let Some(change) = tail.wait_at_most(patience) {
                 break change;
             }
             if sent.facts.refresh_locks(store) {
