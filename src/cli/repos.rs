@@ -11,7 +11,7 @@ use super::output;
 use super::session::Invocation;
 use super::status::count_undecided;
 use crate::domain::text::{format_count, sanitize_line};
-use crate::domain::{FindingCounts, SCHEMA_VERSION, Time};
+use crate::domain::{FindingCounts, RunStatus, SCHEMA_VERSION, Time};
 use crate::report::{json, text};
 use crate::store::{RepoInfo, Store, StoreView};
 
@@ -32,12 +32,21 @@ struct KnownRepo {
     is_gone: bool,
     /// Undecided findings of all worktrees.
     undecided: FindingCounts,
-    /// Number of runs that have not ended.
-    active_runs: usize,
-    /// Time of the newest change of a run; `None` without runs.
-    newest: Option<Time>,
+    /// Runs of all worktrees.
+    runs: RepoActivity,
     /// Reason why the store cannot be read.
     problem: Option<String>,
+}
+
+/// What the runs of a repository do and did last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct RepoActivity {
+    /// Number of runs that have not ended.
+    active: usize,
+    /// Time of the newest change of a run, also of a comment, an import or a skipped request; `None` without runs.
+    newest: Option<Time>,
+    /// Time of the newest change of a review; `None` without one.
+    last_review: Option<Time>,
 }
 
 /// Runs `revdeck repos`.
@@ -53,7 +62,7 @@ pub fn run(invocation: &Invocation, arguments: &ReposArgs) -> Result<CliExitCode
         .collect();
     // Urgent findings first, then the newest.
     repos.sort_by_key(|repo| {
-        (std::cmp::Reverse(repo.undecided.by_priority()), std::cmp::Reverse(repo.newest), repo.path.clone())
+        (std::cmp::Reverse(repo.undecided.by_priority()), std::cmp::Reverse(repo.runs.newest), repo.path.clone())
     });
     match arguments.format {
         PlainFormat::Text => output::print(&format_text(&repos, now))?,
@@ -72,8 +81,7 @@ fn read_repo(invocation: &Invocation, info: RepoInfo, now: Time) -> KnownRepo {
         path: folder.to_string_lossy().into_owned(),
         is_gone: !common_dir.is_dir(),
         undecided: FindingCounts::default(),
-        active_runs: 0,
-        newest: None,
+        runs: RepoActivity::default(),
         problem: None,
         info,
     };
@@ -84,19 +92,25 @@ fn read_repo(invocation: &Invocation, info: RepoInfo, now: Time) -> KnownRepo {
     match opened.map_err(CliError::from).and_then(|store| count_undecided(&store, None, None, now)) {
         Ok((view, undecided)) => {
             repo.undecided = undecided;
-            (repo.active_runs, repo.newest) = summarize_runs(&view);
+            repo.runs = summarize_runs(&view);
         }
         Err(error) => repo.problem = Some(error.message),
     }
     repo
 }
 
-/// Returns the number of active runs, and the time of the newest change of a run.
-fn summarize_runs(view: &StoreView) -> (usize, Option<Time>) {
-    let rows = || (0..view.run_count()).map(|index| view.run(index));
-    let active = rows().filter(|row| !row.status.is_terminal()).count();
-    let newest = rows().map(|row| row.updated_ms).max();
-    (active, newest.and_then(|ms| Time::from_millisecond(ms).ok()))
+/// Sums up the runs of a store. A comment, an import and a skipped request are no reviews.
+fn summarize_runs(view: &StoreView) -> RepoActivity {
+    let mut activity = RepoActivity::default();
+    for run in (0..view.run_count()).map(|index| view.run(index)) {
+        activity.active += usize::from(!run.status.is_terminal());
+        let changed = Time::from_millisecond(run.updated_ms).ok();
+        activity.newest = activity.newest.max(changed);
+        if run.status != RunStatus::Skipped && !run.is_import() {
+            activity.last_review = activity.last_review.max(changed);
+        }
+    }
+    activity
 }
 
 fn format_text(repos: &[KnownRepo], now: Time) -> String {
@@ -127,12 +141,12 @@ fn describe(repo: &KnownRepo, now: Time) -> String {
             _ => format!("{} to decide", text::format_counts(&repo.undecided)),
         });
     }
-    if repo.active_runs > 0 {
-        let verb = if repo.active_runs == 1 { "runs" } else { "run" };
-        parts.push(format!("{} {verb}", format_count(repo.active_runs, "review")));
+    if repo.runs.active > 0 {
+        let verb = if repo.runs.active == 1 { "runs" } else { "run" };
+        parts.push(format!("{} {verb}", format_count(repo.runs.active, "review")));
     }
-    if let Some(newest) = repo.newest {
-        let minutes = now.as_millisecond().saturating_sub(newest.as_millisecond()).max(0) / 60_000;
+    if let Some(last) = repo.runs.last_review {
+        let minutes = now.as_millisecond().saturating_sub(last.as_millisecond()).max(0) / 60_000;
         parts.push(format!("last review {} ago", super::status::format_minutes(minutes)));
     }
     parts.join(" · ")
@@ -143,6 +157,53 @@ fn to_json(repo: &KnownRepo) -> serde_json::Value {
     json!({
         "name": repo.info.name, "path": repo.path, "key": repo.info.key, "gone": repo.is_gone,
         "undecided": { "p0": counts[0], "p1": counts[1], "p2": counts[2], "p3": counts[3] },
-        "active_runs": repo.active_runs, "newest_activity": repo.newest, "problem": repo.problem,
+        "active_runs": repo.runs.active, "newest_activity": repo.runs.newest, "problem": repo.problem,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::RunRecord;
+
+    const REVIEW: (&str, &str, &str) = ("completed", "worktree", "2026-03-04T08:00:00Z");
+
+    #[rstest]
+    #[case::nothing(&[], (0, None, None))]
+    #[case::a_review(&[REVIEW], (0, Some("2026-03-04T08:00:00Z"), Some("2026-03-04T08:00:00Z")))]
+    #[case::a_comment_after_it(
+        &[REVIEW, ("completed", "import:you", "2026-03-04T11:00:00Z")],
+        (0, Some("2026-03-04T11:00:00Z"), Some("2026-03-04T08:00:00Z"))
+    )]
+    #[case::a_skipped_request_after_it(
+        &[REVIEW, ("skipped", "staged", "2026-03-04T09:00:00Z")],
+        (0, Some("2026-03-04T09:00:00Z"), Some("2026-03-04T08:00:00Z"))
+    )]
+    #[case::only_comments(&[("completed", "import:you", "2026-03-04T11:00:00Z")], (0, Some("2026-03-04T11:00:00Z"), None))]
+    #[case::one_that_works(
+        &[REVIEW, ("reviewing", "all", "2026-03-04T12:00:00Z")],
+        (1, Some("2026-03-04T12:00:00Z"), Some("2026-03-04T12:00:00Z"))
+    )]
+    fn the_last_review_is_no_comment(
+        #[case] runs: &[(&str, &str, &str)],
+        #[case] expected: (usize, Option<&str>, Option<&str>),
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        for (number, (status, scope_hash, at)) in runs.iter().enumerate() {
+            let record: RunRecord = serde_json::from_value(serde_json::json!({
+                "run_id": format!("ar_{number:026}"), "status": status, "created_at": at, "updated_at": at,
+                "source": "cockpit", "scope": "worktree", "scope_hash": scope_hash, "reviewer": "builtin",
+            }))
+            .expect("a record");
+            store.with_lock(|locked| locked.create_run(&record)).expect("a run");
+        }
+        let time = |text: Option<&str>| text.map(|text| text.parse::<Time>().expect("a time"));
+        let activity = summarize_runs(&store.view().expect("a view"));
+        let (active, newest, last_review) = expected;
+        assert_eq!(activity, RepoActivity { active, newest: time(newest), last_review: time(last_review) });
+    }
 }

@@ -125,10 +125,11 @@ pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode
     let metrics = stats::gather_metrics(&session.store, &view, (&selection, detail), &zone)?;
     match arguments.format {
         PlainFormat::Json => output::print_json_parts(stats::encode_stats(&metrics, &selection))?,
-        PlainFormat::Text if metrics.totals.launched + metrics.totals.skipped == 0 => {
-            output::print(match view.run_count() {
-                0 => "no runs yet: `revdeck review` makes a start\n",
-                _ => "no run was asked for since then\n",
+        // The metrics have single runs only if one is selected.
+        PlainFormat::Text if metrics.totals.is_empty() && metrics.runs.is_empty() => {
+            output::print(match (view.run_count(), selection.since) {
+                (0, _) | (_, None) => "no runs yet: `revdeck review` makes a start\n",
+                (_, Some(_)) => "no run was asked for since then\n",
             })?
         }
         PlainFormat::Text => {

@@ -204,7 +204,7 @@ setting_table! {
         run_order: RunOrder, Form::OneOf(RunOrder::WORDS), User;
         /// Order of the cockpit's list of files.
         file_order: FileOrder, Form::OneOf(FileOrder::WORDS), User;
-        /// Signal when a run ends, fails, reaches its budget or finds something urgent while the cockpit is open.
+        /// Signal when a run ends, fails, loses its worker, reaches its budget or finds something urgent while the cockpit is open.
         notify: NotifyMode, Form::OneOf(NotifyMode::WORDS), User;
         /// Use of color by the commands and the cockpit.
         color: ColorChoice, Form::OneOf(ColorChoice::WORDS), User;

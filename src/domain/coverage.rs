@@ -218,6 +218,20 @@ pub struct OmittedFile {
 }
 
 impl OmittedFile {
+    /// Describes why files were left out, in the order of the files: `2 lock file, binary`.
+    pub fn describe_reasons(files: &[Self]) -> String {
+        let mut reasons: Vec<(String, usize)> = Vec::new();
+        for file in files {
+            let reason = file.reason.to_string();
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, number)) => *number += 1,
+                None => reasons.push((reason, 1)),
+            }
+        }
+        let reasons = reasons.into_iter().map(|(reason, n)| if n > 1 { format!("{n} {reason}") } else { reason });
+        reasons.collect::<Vec<String>>().join(", ")
+    }
+
     /// Creates an omission that the base of the change makes too.
     pub fn new(path: impl Into<String>, reason: OmissionReason) -> Self {
         Self { path: path.into(), reason, hidden: false }

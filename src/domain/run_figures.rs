@@ -200,7 +200,12 @@ impl RunFigures {
 
     /// Returns true if the run reviewed code itself: it was neither skipped nor imported.
     pub fn is_review(&self) -> bool {
-        self.status != RunStatus::Skipped && self.source != Source::Import
+        self.status != RunStatus::Skipped && !self.is_import()
+    }
+
+    /// Returns true for imported findings and for a comment of the user: nobody has reviewed code in such a run.
+    pub fn is_import(&self) -> bool {
+        self.source == Source::Import
     }
 }
 

@@ -246,17 +246,7 @@ pub fn describe_coverage(coverage: &Coverage) -> String {
 }
 
 fn describe_left_out(files: &[OmittedFile]) -> String {
-    let mut reasons: Vec<(String, usize)> = Vec::new();
-    for file in files {
-        let reason = file.reason.to_string();
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, number)) => *number += 1,
-            None => reasons.push((reason, 1)),
-        }
-    }
-    let reasons: Vec<String> =
-        reasons.into_iter().map(|(reason, n)| if n > 1 { format!("{n} {reason}") } else { reason }).collect();
-    format!("{} left out: {}", files.len(), reasons.join(", "))
+    format!("{} left out: {}", files.len(), OmittedFile::describe_reasons(files))
 }
 
 /// Describes in one line why a completed or skipped run did not review all that it should have: `incomplete: 139 of 1,168 hunks

@@ -103,6 +103,11 @@ impl FreshnessFacts {
         changed
     }
 
+    /// Returns the ids of the working runs whose locks nobody holds.
+    pub fn runs_without_worker(&self) -> impl Iterator<Item = &str> {
+        self.locks.iter().filter(|(_, lock)| **lock == LockState::Free).map(|(run, _)| run.as_str())
+    }
+
     /// Returns the counter of the repository's movements.
     pub fn epoch(&self) -> u64 {
         self.epoch

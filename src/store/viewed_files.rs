@@ -30,15 +30,19 @@ impl Store {
         files::length_at(&self.viewed_path())
     }
 
-    /// Appends that a file was viewed, or that it was not. Not synced: a lost mark is set again with one key.
+    /// Appends for each file that it was viewed, or that it was not, as a single write. Not synced: a lost mark is set again
+    /// with one key.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked or written.
-    pub fn mark_viewed(&self, file: &ViewedFile) -> Result<(), StoreError> {
-        let mut line =
-            serde_json::to_vec(file).map_err(|source| StoreError::Encode { what: "a viewed file", source })?;
-        line.push(b'\n');
-        self.with_lock(|_| files::append(&self.viewed_path(), &line, SyncPolicy::Later))
+    pub fn mark_viewed(&self, marks: &[ViewedFile]) -> Result<(), StoreError> {
+        let mut lines = Vec::with_capacity(marks.len() * 128);
+        for mark in marks {
+            serde_json::to_writer(&mut lines, mark)
+                .map_err(|source| StoreError::Encode { what: "a viewed file", source })?;
+            lines.push(b'\n');
+        }
+        self.with_lock(|_| files::append(&self.viewed_path(), &lines, SyncPolicy::Later))
     }
 }
 
@@ -56,7 +60,7 @@ mod tests {
         assert_eq!(store.viewed_files().expect("no marks"), HashSet::new());
         for (content, viewed) in [("1", true), ("2", true), ("1", false), ("3", false)] {
             let (path, content) = ("src/a.rs".to_owned(), content.to_owned());
-            store.mark_viewed(&ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }).expect("a mark");
+            store.mark_viewed(&[ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }]).expect("a mark");
         }
         let viewed = store.viewed_files().expect("marks");
         assert_eq!(viewed, HashSet::from([("src/a.rs".to_owned(), "2".to_owned())]));

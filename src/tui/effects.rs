@@ -4,6 +4,7 @@
 //!   decisions, runner requests, filtering, copying, comparing the code with what was reviewed, statistics, knowledge.
 //! - A panicking thread reports the panic in a message; the cockpit continues.
 
+mod dead_workers;
 mod store_follower;
 mod store_writes;
 
@@ -28,14 +29,14 @@ use super::diff::DiffRequest;
 use super::event_source::MessageSender;
 use super::finding_order::FindingQuery;
 use super::highlight::PartlyParsedTexts;
-use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab};
+use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, RunFile, RunSubjectQuery, Tab};
 use super::page_loader::PageLoader;
 use super::repository_presence::RepositoryPresence;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::views::ViewWorkers;
 use crate::config::ClockAndIds;
 use crate::domain::text::sanitize_line;
-use crate::domain::{FindingId, Scope, ViewedFile};
+use crate::domain::{FindingId, Scope, Time, ViewedFile};
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::report::render_prompt;
@@ -78,6 +79,7 @@ enum PageRequest {
     Reported { run: String },
     Diff(DiffRequest),
     Viewed(ViewedFile),
+    MarkFiles { files: Vec<RunFile>, viewed: bool, at: Time },
 }
 
 enum ListRequest {
@@ -186,6 +188,9 @@ impl Effects {
                 self.send_to(&self.control, RunnerRequest::WriteFinding { finding, rewrites });
             }
             AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
+            AppCommand::MarkFiles { files, viewed, at } => {
+                self.send_to(&self.reader, PageRequest::MarkFiles { files, viewed, at });
+            }
             AppCommand::LoadFiles { run } => {
                 self.send_to(&self.reader, PageRequest::Files { view: Arc::clone(view), run })
             }
@@ -349,8 +354,13 @@ fn serve_pages(
                 Some(PageRequest::Reported { run }) => reported.push(run),
                 Some(PageRequest::Diff(request)) => diffs.push(request),
                 Some(PageRequest::Viewed(mark)) => {
-                    let result = loader.store.mark_viewed(&mark).map_err(|error| error.to_string());
+                    let result =
+                        loader.store.mark_viewed(std::slice::from_ref(&mark)).map_err(|error| error.to_string());
                     let _ = messages.send(AppMessage::ViewedFile { mark, result });
+                }
+                Some(PageRequest::MarkFiles { files, viewed, at }) => {
+                    let result = loader.mark_files(&files, viewed, at);
+                    let _ = messages.send(AppMessage::FilesMarked { files, result });
                 }
                 None => break,
             }

@@ -201,7 +201,7 @@ actions! {
         SideBySide "side_by_side" "sides" "diff: unified or side by side",
         Wrap "wrap" "wrap" "diff: long lines continue in the next row, or are cut",
         IgnoreSpace "ignore_space" "space" "diff: ignore white space, or show it",
-        Viewed "viewed" "viewed" "diff: file viewed, finding's text; else a page",
+        Viewed "viewed" "viewed" "file viewed; diff: finding's text, or a page",
     }
     "Decide" {
         Mark "mark" "mark" "mark or unmark, and go down",

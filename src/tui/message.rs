@@ -15,7 +15,7 @@ use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{
     FindingId, FindingQuestion, FindingRating, FindingSnooze, FindingStatus, Fix, QuestionRequest, RatingWish, RunId,
-    Scope, ViewedFile,
+    Scope, Time, ViewedFile,
 };
 use crate::runner::{
     BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, QuestionPlan, ReviewerTerms, ScopeFingerprints,
@@ -49,6 +49,8 @@ pub enum AppMessage {
     Pulses(Vec<(String, Heartbeat)>),
     /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
     Freshness(Arc<FreshnessFacts>),
+    /// Ids of the runs whose workers have died without an end of the run; each once.
+    WorkersGone(Vec<String>),
     /// Present content of the scopes of runs, or the reason why git could not tell it; and how long the look took.
     ScopesCompared {
         /// Fingerprints of the scopes.
@@ -126,6 +128,13 @@ pub enum AppMessage {
         mark: ViewedFile,
         /// The reason why it was not stored.
         result: Result<(), String>,
+    },
+    /// The marks of files of the list as viewed were stored.
+    FilesMarked {
+        /// Files that were to be marked.
+        files: Vec<RunFile>,
+        /// Marks that were stored: of the files whose content is known. Or the reason why none was.
+        result: Result<Vec<ViewedFile>, String>,
     },
     /// Files of a run; `None` if the run has no output.
     Files {
@@ -308,6 +317,15 @@ pub enum AppCommand {
     },
     /// Stores that a file was viewed, or that it was not.
     MarkViewed(ViewedFile),
+    /// Stores that files of the list were viewed, or that they were not.
+    MarkFiles {
+        /// Files of the list.
+        files: Vec<RunFile>,
+        /// False to take the marks back.
+        viewed: bool,
+        /// Time of the key press.
+        at: Time,
+    },
     /// Reads the files of a run.
     LoadFiles {
         /// Run id.
@@ -567,6 +585,15 @@ pub enum Tab {
     Log,
     /// Findings as a text for coding assistants; the same for every subject.
     Ledger,
+}
+
+/// File as a run shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFile {
+    /// Run id.
+    pub run: String,
+    /// Path relative to the repository root.
+    pub path: String,
 }
 
 /// Row of the files list.

@@ -8,19 +8,21 @@ mod reviewed_files;
 pub(super) mod secrets;
 mod standing_findings;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use self::reviewed_files::{ReviewedRuns, list_coverage};
 use self::standing_findings::StandingFindings;
 use super::emoji::separate_emoji;
 use super::highlight::Highlighter;
-use super::message::{DetailSubject, FileListRow, FileListState, Tab};
+use super::message::{DetailSubject, FileListRow, FileListState, RunFile, Tab};
 use super::page_data::{
     CodeExcerpt, CodeRelocation, DiffPageHunk, FilePage, FindingPage, HighlightSpans, PageData, RunPage, TurnsPage,
 };
 use super::views::live::{LivePage, ReviewTrace, path_key};
-use crate::domain::{Finding, FindingId, FindingStatus, ReviewSubject, RunId, RunRecord, Scope, text};
+use crate::domain::{
+    Finding, FindingId, FindingStatus, ReviewSubject, RunId, RunRecord, Scope, Time, ViewedFile, text,
+};
 use crate::git::{Changeset, FilterRules, Repo};
 use crate::masking::Mask;
 use crate::policy;
@@ -391,19 +393,43 @@ impl PageLoader {
         findings.map(|finding| finding.finding_id.to_string()).collect()
     }
 
-    /// Returns true if a file of a snapshot has the content that a mark of a viewed file names, see
-    /// [`crate::tui::diff::DiffFile::content_key`].
+    /// Returns true if a file of a snapshot has the content that a mark of a viewed file names.
     fn has_content(&self, subject: &ReviewSubject, path: &str, content: &str) -> bool {
-        let Some(repo) = &self.repo else { return false };
+        self.content_key(subject, path).is_some_and(|key| key == content)
+    }
+
+    /// Returns the name of a file's content by which it is marked as viewed, as in
+    /// [`crate::tui::diff::DiffFile::content_key`]; `None` if neither side of the change has the file, or git cannot read it.
+    fn content_key(&self, subject: &ReviewSubject, path: &str) -> Option<String> {
+        let repo = self.repo.as_ref()?;
         let blob = |commit: &str| match commit {
             "" => None,
             commit => repo.entry_at(commit, path).ok().flatten().map(|(_, blob)| blob),
         };
-        match (blob(&subject.snapshot_commit), content.strip_prefix('-')) {
-            (Some(blob), None) => blob == content,
-            (None, Some(deleted)) => blob(&subject.base_commit).as_deref() == Some(deleted),
-            _ => false,
+        let deleted = || blob(&subject.base_commit).map(|blob| format!("-{blob}"));
+        blob(&subject.snapshot_commit).or_else(deleted)
+    }
+
+    /// Stores that files were viewed, or that they were not, with the content that they have in these runs. Returns the marks;
+    /// a file whose content is not known gets none.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why nothing was stored.
+    pub fn mark_files(&self, files: &[RunFile], viewed: bool, at: Time) -> Result<Vec<ViewedFile>, String> {
+        let mut subjects: HashMap<&str, Option<ReviewSubject>> = HashMap::new();
+        let mut marks = Vec::with_capacity(files.len());
+        for RunFile { run, path } in files {
+            let subject = subjects.entry(run).or_insert_with(|| self.read_run(run).ok().map(|record| record.subject));
+            if let Some(content) = subject.as_ref().and_then(|subject| self.content_key(subject, path)) {
+                marks.push(ViewedFile { path: path.clone(), content, viewed, at });
+            }
         }
+        if marks.is_empty() {
+            return Err("git cannot read what was reviewed".to_owned());
+        }
+        self.store.mark_viewed(&marks).map_err(|error| error.to_string())?;
+        Ok(marks)
     }
 
     /// Returns the files of a run, covered, left out or waiting, with the findings in them, those of other runs included.

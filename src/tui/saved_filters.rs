@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use super::filter_terms::split_terms;
 use crate::config::did_you_mean;
 
+/// Most saved filters that stand in each other. Each may name others several times, so that the text could become endless.
+const MAX_NESTED: usize = 8;
+
 /// Saved filters by name, without the `@`.
 pub type SavedFilters = BTreeMap<String, String>;
 
@@ -38,22 +41,40 @@ pub fn parse_change(text: &str) -> Option<Result<FilterChange, String>> {
     })
 }
 
-/// Replaces each `@NAME` by its filter. Unknown names stay. Saved filters in saved filters are not replaced.
+/// Replaces each `@NAME` by its filter, also in saved filters. Unknown names stay, and so does a name inside of its own filter.
 pub fn expand(text: &str, saved: &SavedFilters) -> String {
+    expand_inside(text, saved, &mut Vec::new())
+}
+
+/// Replaces the names in the text of the last of these filters, each of which names the next one.
+fn expand_inside<'a>(text: &'a str, saved: &'a SavedFilters, inside: &mut Vec<&'a str>) -> String {
     if !text.contains('@') {
         return text.to_owned();
     }
-    let word = |word: &str| match word.strip_prefix('@').and_then(|name| saved.get(name)) {
-        Some(filter) => filter.clone(),
-        None => word.to_owned(),
-    };
-    split_terms(text).into_iter().map(word).collect::<Vec<_>>().join(" ")
+    let mut words = Vec::new();
+    for word in split_terms(text) {
+        let name = word.strip_prefix('@').filter(|name| inside.len() < MAX_NESTED && !inside.contains(name));
+        words.push(match name.and_then(|name| Some((name, saved.get(name)?))) {
+            Some((name, filter)) => {
+                inside.push(name);
+                let filter = expand_inside(filter, saved, inside);
+                inside.pop();
+                filter
+            }
+            None => word.to_owned(),
+        });
+    }
+    words.join(" ")
 }
 
-/// Describes the first `@NAME` that is unknown; `None` if there is none.
+/// Describes the first `@NAME` that [`expand`] cannot replace: it is unknown, or its filter leads back to it. `None` if there
+/// is none.
 pub fn describe_unknown(text: &str, saved: &SavedFilters) -> Option<String> {
-    let is_unknown = |name: &&str| !saved.contains_key(*name);
-    let name = split_terms(text).into_iter().filter_map(|word| word.strip_prefix('@')).find(is_unknown)?;
+    let expanded = expand(text, saved);
+    let name = split_terms(&expanded).into_iter().find_map(|word| word.strip_prefix('@'))?;
+    if saved.contains_key(name) {
+        return Some(format!("@{name} stands for itself in `[filters]` of your settings"));
+    }
     let known: Vec<String> = saved.keys().map(|name| format!("@{name}")).collect();
     let how = "FILTER =@NAME saves one";
     Some(match known.is_empty() {
@@ -96,6 +117,31 @@ mod tests {
             describe_unknown("@x", &SavedFilters::new()).as_deref(),
             Some("@x is no saved filter; FILTER =@NAME saves one")
         );
+    }
+
+    #[test]
+    fn names_in_saved_filters_stand_for_their_filters_and_none_for_itself() {
+        let mut saved = saved();
+        for (name, text) in [
+            ("both", "@urgent @mine"),
+            ("more", "@both kind:dead"),
+            ("self", "p:1 @self"),
+            ("a", "@b"),
+            ("b", "@a"),
+            ("old", "@gone"),
+        ] {
+            saved.insert(name.to_owned(), text.to_owned());
+        }
+        let itself = |name: &str| Some(format!("@{name} stands for itself in `[filters]` of your settings"));
+        for (text, expanded, fault) in [
+            ("@more", "status:undecided p:0,1 path:src/ kind:dead", None),
+            ("@both @both", "status:undecided p:0,1 path:src/ status:undecided p:0,1 path:src/", None),
+            ("@self", "p:1 @self", itself("self")),
+            ("@a", "@a", itself("a")),
+        ] {
+            assert_eq!((expand(text, &saved).as_str(), describe_unknown(text, &saved)), (expanded, fault), "{text}");
+        }
+        assert!(describe_unknown("@old", &saved).is_some_and(|fault| fault.starts_with("@gone is no saved filter")));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! - An unknown value is `None` and never 0.
 //! - A finding counts once in the totals, and once for each kind, reviewer and run that reported it.
 //! - Sums over runs are the sums of their records.
+//! - A comment of the user and an import are no reviews: they count neither as launched nor by their ending. Their findings
+//!   count.
 
 mod precision;
 mod reports;
@@ -218,7 +220,8 @@ impl RunMetrics {
 /// Metrics of all runs together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MetricsTotals {
-    /// Number of started reviews: all runs except skipped ones.
+    /// Number of started reviews: all runs except skipped ones, imports and comments of the user. The numbers of runs by status
+    /// leave out the latter two as well.
     pub launched: u32,
     /// Requests answered by an active run.
     pub adopted: u32,
@@ -252,6 +255,34 @@ pub struct MetricsTotals {
     pub precision: Precision,
 }
 
+impl MetricsTotals {
+    /// Returns true if there is nothing to tell: no request, and no finding of a comment or an import.
+    pub fn is_empty(&self) -> bool {
+        self.launched == 0 && self.skipped == 0 && self.findings.found == 0
+    }
+
+    /// Counts a run by its status.
+    fn count_status(&mut self, run: &RunFigures) {
+        match run.status {
+            RunStatus::Completed => self.completed += 1,
+            RunStatus::Failed => self.failed += 1,
+            RunStatus::Cancelled => {
+                self.cancelled += 1;
+                if let Some(reason) = run.cancel_reason {
+                    *self.cancelled_by_reason.entry(reason).or_default() += 1;
+                }
+            }
+            RunStatus::Superseded => self.superseded += 1,
+            RunStatus::Skipped => self.skipped += 1,
+            RunStatus::Lost => self.lost += 1,
+            RunStatus::Pending | RunStatus::Snapshotting | RunStatus::Reviewing | RunStatus::Resolving => {
+                self.active += 1;
+            }
+        }
+        self.launched += u32::from(run.status != RunStatus::Skipped);
+    }
+}
+
 /// Metrics of the findings of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KindMetrics {
@@ -266,6 +297,7 @@ pub struct KindMetrics {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewerMetrics {
     pub reviewer: String,
+    /// Number of its reviews; 0 for a tool whose findings were imported, and for the author of comments.
     pub runs: u32,
     pub tokens_spent: u64,
     pub cost: f64,
@@ -414,23 +446,9 @@ fn sum_totals<'a>(
 ) -> MetricsTotals {
     let mut totals = MetricsTotals { findings, precision: findings.precision(), ..MetricsTotals::default() };
     for run in runs {
-        match run.status {
-            RunStatus::Completed => totals.completed += 1,
-            RunStatus::Failed => totals.failed += 1,
-            RunStatus::Cancelled => {
-                totals.cancelled += 1;
-                if let Some(reason) = run.cancel_reason {
-                    *totals.cancelled_by_reason.entry(reason).or_default() += 1;
-                }
-            }
-            RunStatus::Superseded => totals.superseded += 1,
-            RunStatus::Skipped => totals.skipped += 1,
-            RunStatus::Lost => totals.lost += 1,
-            RunStatus::Pending | RunStatus::Snapshotting | RunStatus::Reviewing | RunStatus::Resolving => {
-                totals.active += 1;
-            }
+        if !run.is_import() {
+            totals.count_status(run);
         }
-        totals.launched += u32::from(run.status != RunStatus::Skipped);
         for (sum, count) in [
             (&mut totals.adopted, run.adopted_count),
             (&mut totals.reused, run.reuse_count.saturating_sub(run.adopted_count)),
@@ -491,7 +509,7 @@ impl ReviewerTable {
                 }
                 let is_next_run = last_runs[row].replace(at) != Some(at);
                 let reviewer = &mut table.rows[row];
-                reviewer.runs += u32::from(is_next_run);
+                reviewer.runs += u32::from(is_next_run && !run.is_import());
                 reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(share.tokens);
                 reviewer.cost += share.cost.unwrap_or(0.0);
                 if has_review_time(run) {
@@ -543,7 +561,7 @@ fn build_series(reported: &ReportedFindings<'_>, selection: &MetricsSelection, z
             if has_review_time(run) {
                 times.entry(point.start).or_default().push(run.phase_timings.review_ms);
             }
-            point.runs += 1;
+            point.runs += u32::from(!run.is_import());
             point.tokens_spent = point.tokens_spent.saturating_add(run.tokens.total());
             point.tokens_saved = point.tokens_saved.saturating_add(run.saved_token_estimate);
         }
@@ -572,7 +590,7 @@ fn build_series(reported: &ReportedFindings<'_>, selection: &MetricsSelection, z
 
 /// Returns true for a completed review; an import reviews nothing itself.
 fn has_review_time(run: &RunFigures) -> bool {
-    run.status == RunStatus::Completed && run.source != Source::Import
+    run.status == RunStatus::Completed && !run.is_import()
 }
 
 /// Returns the median, the lower one of two; `None` without values.

@@ -23,7 +23,7 @@ pub struct MetricsSeries {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeriesPoint {
     pub start: Time,
-    /// Number of requested runs.
+    /// Number of requested reviews, without comments and imports.
     pub runs: u32,
     /// Number of findings reported for the first time.
     pub findings: u32,

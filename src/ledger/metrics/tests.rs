@@ -192,6 +192,35 @@ fn a_run_counts_for_what_it_was(#[case] record: RunRecord, #[case] expected: &st
 }
 
 #[test]
+fn a_comment_and_an_import_are_no_reviews_and_their_findings_count() {
+    let imported = |number: u8, reviewer: &str| {
+        change(run(number), |run| {
+            run.source = Source::Import;
+            run.reviewed_by.name = reviewer.into();
+        })
+    };
+    let (comment, lost) = (imported(2, "you"), RunRecord { status: RunStatus::Lost, ..imported(3, "ruff") });
+    let rows: [FindingSpec; 2] =
+        [(1, 1, 1, Kind::DeadCode, FindingStatus::Open, None), (2, 2, 2, Kind::Correctness, FindingStatus::Open, None)];
+    let metrics = measure_runs(&[lost, comment.clone(), run(1)], &rows, &[], &MetricsSelection::default());
+    let totals = &metrics.totals;
+    assert_eq!((totals.launched, totals.completed, totals.lost, totals.findings.found), (1, 1, 0, 2));
+    assert!(!totals.is_empty());
+    let reviewers: Vec<(&str, u32, u32)> =
+        metrics.by_reviewer.iter().map(|one| (one.reviewer.as_str(), one.runs, one.findings.found)).collect();
+    assert_eq!(reviewers, [("builtin", 1, 1), ("ruff", 0, 0), ("you", 0, 1)]);
+    let points: (u32, u32) =
+        metrics.series.points.iter().fold((0, 0), |sum, point| (sum.0 + point.runs, sum.1 + point.findings));
+    assert_eq!(points, (1, 2));
+    assert_eq!(metrics.runs.len(), 3, "each run has its figures");
+
+    let alone = measure_runs(&[comment], &rows[1..], &[], &MetricsSelection::default());
+    assert_eq!((alone.totals.launched, alone.totals.is_empty()), (0, false), "its finding is something to tell");
+    assert!(measure_all(&[imported(1, "ruff")]).totals.is_empty());
+    assert!(!measure_all(&[RunRecord { status: RunStatus::Skipped, ..run(1) }]).totals.is_empty());
+}
+
+#[test]
 fn a_run_that_goes_on_from_another_was_resumed_once_more() {
     let first = RunRecord { status: RunStatus::Lost, attempt: 2, ..run(1) };
     let waits = RunRecord { status: RunStatus::Pending, attempt: 2, links: resumed_from(1), ..run(2) };

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use crate::config::OpeningMode;
-use crate::domain::{CancelReason, ReviewedCode, RunId, RunStatus, Scope, Source, text};
+use crate::domain::{CancelReason, OmittedFile, ReviewedCode, RunId, RunStatus, Scope, Source, text};
 use crate::git::{GitError, NewCommits, Snapshot};
 use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, Services, known_runs};
 use crate::store::{RunRow, StoreView};
@@ -124,12 +124,13 @@ impl Launcher<'_> {
                     Scope::Staged => ("there are no staged changes", "the staged changes".to_owned()),
                     _ => ("", name_change(&snapshot)),
                 };
-                let reason = match snapshot.change.left_out.len() {
-                    0 if !none.is_empty() => none.to_owned(),
-                    0 => format!("there is nothing to review in {name}"),
+                let reason = match snapshot.change.left_out.as_slice() {
+                    [] if !none.is_empty() => none.to_owned(),
+                    [] => format!("there is nothing to review in {name}"),
                     left_out => {
-                        let left_out = text::format_count(left_out, "file");
-                        format!("there is nothing to review in {name}: {left_out} left out")
+                        let (files, why) = (left_out.len(), OmittedFile::describe_reasons(left_out));
+                        let files = text::format_count(files, "file");
+                        format!("there is nothing to review in {name}: {files} left out ({why})")
                     }
                 };
                 Ok((Vec::new(), Some(reason)))
@@ -230,6 +231,18 @@ mod tests {
     use crate::domain::{MachineName, RunOrigin, TeamPerson};
     use crate::runner::fixture::RunnerFixture;
     use crate::store::TeamProgress;
+
+    #[test]
+    fn a_change_of_which_all_is_left_out_says_why() {
+        let fixture = RunnerFixture::new();
+        let lock = &b"version = 4\n"[..];
+        fixture.commit_files(&[("Cargo.lock", lock), ("data.py", &b"a\0b"[..]), ("poetry.lock", lock)]);
+        let (offered, nothing) = fixture.services.launcher().find_first_change().expect("a look");
+        assert!(offered.is_empty());
+        let nothing = nothing.expect("a reason");
+        assert!(nothing.starts_with("there is nothing to review in "), "{nothing}");
+        assert!(nothing.ends_with(": 3 files left out (2 lock file, binary)"), "{nothing}");
+    }
 
     #[test]
     fn what_a_forgotten_machine_has_reviewed_is_not_reviewed() {

@@ -63,6 +63,8 @@ pub(super) enum DeadWorkerPolicy {
     SettleFirst,
     /// Settling was tried and failed: decide without it.
     LeaveIt,
+    /// Nothing is settled: decide as if the run were lost, which goes on like the settled run.
+    Forecast,
 }
 
 impl Launcher<'_> {
@@ -154,7 +156,7 @@ impl Launcher<'_> {
                         run.extent = self.services.compute_extent(&record)?;
                         false
                     }
-                    _ => false,
+                    _ => run.liveness == Liveness::Dead && earlier.dead == DeadWorkerPolicy::Forecast,
                 };
                 match earlier.resumable.get(&id) {
                     Some(resumable) if early => run.resumable = *resumable,

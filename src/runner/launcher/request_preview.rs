@@ -359,7 +359,7 @@ impl Launcher<'_> {
     /// Decides as the request will, on the runs that are known now.
     fn forecast_decision(&self, input: &RequestInput<'_>) -> Result<Decision, RunnerError> {
         let view = self.services.store.runs_view()?;
-        let mut earlier = EarlierRunFacts::new(DeadWorkerPolicy::LeaveIt);
+        let mut earlier = EarlierRunFacts::new(DeadWorkerPolicy::Forecast);
         loop {
             let candidates = self.collect_candidates(&view, input, &earlier)?.unwrap_or_default();
             if candidates.unchecked.is_empty() {
@@ -397,7 +397,7 @@ mod tests {
 
     use super::*;
     use crate::config::{ReviewerKind, ReviewerSettings, Settings};
-    use crate::domain::{PanelOpinion, RunStatus, Source};
+    use crate::domain::{PanelOpinion, RunRecord, RunStatus, Source};
     use crate::runner::fixture::RunnerFixture;
 
     fn request(reviewer: &str, demand: ReviewDemand) -> ReviewRequest {
@@ -505,6 +505,25 @@ mod tests {
             expected([("paid", "launch", alone.tokens), ("other", "launch", alone.tokens), ("builtin", "launch", 0)])
         );
         assert_eq!((tokens, most), (2 * alone.tokens, Some(limit("panel:paid+other+builtin"))));
+    }
+
+    #[test]
+    fn a_run_whose_worker_died_goes_on_if_it_has_attempts_left() {
+        let fixture = start_with_paid_reviewers(|_| {});
+        let launcher = fixture.services.launcher();
+        let request = request("paid", ReviewDemand::AsNeeded);
+        let (_, draft) = launcher.draft_unrecorded_run(&request).expect("a draft");
+        for (attempt, expected, said) in
+            [(1, "resume", "was lost in attempt 1 of 3"), (3, "launch", "its last attempt")]
+        {
+            let run_id = fixture.services.ambient.new_run_id();
+            // Nobody holds the lock of the run.
+            let record = RunRecord { run_id, status: RunStatus::Reviewing, attempt, ..draft.clone() };
+            fixture.services.store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+            let preview = launcher.preview_request(&request).expect("a forecast");
+            assert_eq!(preview.decision.action.word(), expected, "{}", preview.decision.reason);
+            assert!(preview.decision.reason.contains(said), "{}", preview.decision.reason);
+        }
     }
 
     #[test]

@@ -430,6 +430,19 @@ impl FileList {
         }
     }
 
+    /// Returns the file at a position, or all files of the folder there, also those that are folded away; none for another
+    /// row. Files that were left out belong to a folder only while they are listed.
+    pub fn files_at(&self, at: usize) -> Vec<&FileListRow> {
+        match self.row(at) {
+            Some(FileListEntry::File { file, .. }) => vec![file],
+            Some(FileListEntry::Folder(folder)) => {
+                let listed = if self.unfolded { self.files.len() } else { self.listed() };
+                self.files[..listed].iter().filter(|file| file.path.starts_with(&folder.path)).collect()
+            }
+            Some(FileListEntry::LeftOut(_)) | None => Vec::new(),
+        }
+    }
+
     /// Returns the path of the file or, with `/` at its end, of the folder at a position.
     pub fn path_at(&self, at: usize) -> Option<&str> {
         match self.row(at)? {

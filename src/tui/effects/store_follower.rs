@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
@@ -11,6 +11,7 @@ use super::super::message::AppMessage;
 use super::super::new_answers::NewAnswers;
 use super::super::repository_presence::RepositoryPresence;
 use super::super::views::fix::FixIndex;
+use super::dead_workers::{DeadWorkers, FREE_FOR};
 use super::spawn_worker;
 use crate::config::ClockAndIds;
 use crate::domain::RunId;
@@ -44,6 +45,7 @@ pub(super) fn follow_store(
     let (mut sent, mut delivered) = (SentParts::new(store), store.delivered_bytes());
     let mut viewed = store.viewed_bytes();
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
+    let mut dead = DeadWorkers::default();
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
@@ -64,6 +66,10 @@ pub(super) fn follow_store(
             return;
         }
         teller.notify_if_changed();
+        let gone = dead.update(sent.facts.runs_without_worker(), Instant::now());
+        if !gone.is_empty() && messages.send(AppMessage::WorkersGone(gone)).is_err() {
+            return;
+        }
         let mut beating = store.heartbeats(&working);
         for (_, pulse) in &mut beating {
             pulse.tail = Mask::On.mask_text(None, &pulse.tail).into_owned();
@@ -78,7 +84,8 @@ pub(super) fn follow_store(
             if working.is_empty() {
                 break tail.wait();
             }
-            if let Some(change) = tail.wait_at_most(LOCK_CHECK_INTERVAL) {
+            let patience = if dead.has_suspect() { FREE_FOR } else { LOCK_CHECK_INTERVAL };
+            if let Some(change) = tail.wait_at_most(patience) {
                 break change;
             }
             if sent.facts.refresh_locks(store) {
@@ -86,6 +93,9 @@ pub(super) fn follow_store(
                     return;
                 }
                 // A dead worker has no heartbeat either.
+                break StoreChange::Heartbeat;
+            }
+            if dead.is_due(Instant::now()) {
                 break StoreChange::Heartbeat;
             }
         };
@@ -334,7 +344,7 @@ mod tests {
         for (viewed, expected) in [(true, 1), (false, 0)] {
             assert!(send_viewed(&store, &messages, &mut known) && events.try_next().is_none());
             let (path, content) = ("src/a.rs".to_owned(), "1".to_owned());
-            store.mark_viewed(&ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }).expect("a mark");
+            store.mark_viewed(&[ViewedFile { path, content, viewed, at: Time::UNIX_EPOCH }]).expect("a mark");
             assert!(send_viewed(&store, &messages, &mut known));
             let Some(AppMessage::ViewedFiles(files)) = events.try_next() else { panic!("no marks") };
             assert_eq!(files.len(), expected, "{files:?}");

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::lists::listed;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
-use crate::domain::FindingStatus;
+use crate::domain::{FindingStatus, ViewedFile};
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, ListedFiles, Pane, ReviewedFile, ReviewedFiles};
-use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState, RunFile};
 use crate::tui::update::data;
 
 /// Returns the paths of the list of files.
@@ -65,6 +65,55 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
     type_text(&mut app, " p:2");
     press(&mut app, "Enter Esc");
     assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
+}
+
+/// Returns the files that are to be marked as viewed or not, and the marks that the store would get.
+fn marked_files(commands: Vec<AppCommand>) -> (Vec<RunFile>, Vec<ViewedFile>) {
+    let mut orders = commands.into_iter().filter_map(|command| match command {
+        AppCommand::MarkFiles { files, viewed, at } => Some((files, viewed, at)),
+        _ => None,
+    });
+    let (files, viewed, at) = orders.next().expect("an order");
+    assert!(orders.next().is_none(), "one order");
+    let mark = |file: &RunFile| ViewedFile { path: file.path.clone(), content: "1".to_owned(), viewed, at };
+    let marks = files.iter().map(mark).collect();
+    (files, marks)
+}
+
+#[test]
+fn space_marks_the_selected_file_and_all_files_of_a_folder_as_viewed() {
+    let mut app = showing(160, 48, view());
+    let selected = |app: &App| app.file_list.path_at(app.file_list.cursor.selected).map(str::to_owned);
+    let viewed = |app: &App| {
+        let files = app.file_list.files().iter().filter(|file| file.is_viewed);
+        files.map(|file| file.path.clone()).collect::<Vec<_>>()
+    };
+    let paths = |marks: &[ViewedFile]| marks.iter().map(|mark| (mark.path.clone(), mark.viewed)).collect::<Vec<_>>();
+    let (files, marks) = marked_files(press(&mut app, "3 Space"));
+    assert_eq!(paths(&marks), [("src/config.rs".to_owned(), true)]);
+    assert!(!files[0].run.is_empty() && viewed(&app).is_empty(), "it is not stored yet");
+    send(&mut app, AppMessage::FilesMarked { files, result: Ok(marks) });
+    assert_eq!(viewed(&app), ["src/config.rs"]);
+    assert_eq!(selected(&app).as_deref(), Some("src/invoice/total.rs"), "the next one");
+    assert!(screen(&app).contains("viewed: src/config.rs"), "{}", screen(&app));
+
+    // A folder is viewed when all of its files are.
+    press(&mut app, "o 2 g");
+    assert_eq!(selected(&app).as_deref(), Some("src/"));
+    let (files, marks) = marked_files(press(&mut app, "Space"));
+    let rest = ["src/invoice/total.rs", "src/mail/queue/retry.rs"];
+    assert_eq!(paths(&marks), rest.map(|path| (path.to_owned(), true)));
+    send(&mut app, AppMessage::FilesMarked { files: files.clone(), result: Err("the disk is full".to_owned()) });
+    assert!(screen(&app).contains("not marked as viewed: the disk is full"));
+    send(&mut app, AppMessage::FilesMarked { files, result: Ok(marks) });
+    assert!(screen(&app).contains("viewed: 2 files"), "{}", screen(&app));
+    // Another order takes a mark back, and the selection stays.
+    press(&mut app, "j");
+    let before = selected(&app);
+    let (files, marks) = marked_files(press(&mut app, "Space"));
+    assert_eq!(paths(&marks), [("src/config.rs".to_owned(), false)]);
+    send(&mut app, AppMessage::FilesMarked { files, result: Ok(marks) });
+    assert_eq!((selected(&app), viewed(&app)), (before, Vec::new()));
 }
 
 #[test]

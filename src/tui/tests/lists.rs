@@ -313,6 +313,30 @@ fn announced(before: RunRow<'_>, after: RunRow<'_>) -> (Option<(NoticeLevel, Str
 }
 
 #[test]
+fn a_worker_that_died_is_announced_while_its_run_has_not_ended() {
+    for (status, expected) in
+        [(RunStatus::Reviewing, Some("the worker that reviewed worktree is gone")), (RunStatus::Completed, None)]
+    {
+        let id = run_id(4);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { status, ..run_row(&id) });
+        let mut app = showing(160, 48, complete(builder));
+        app.notice = None;
+        let commands = send(&mut app, AppMessage::WorkersGone(vec![id.clone(), run_id(9)]));
+        let told: Vec<&str> = commands
+            .iter()
+            .filter_map(|command| match command {
+                AppCommand::Notify(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, expected.into_iter().collect::<Vec<_>>());
+        let notice = app.notice.map(|notice| (notice.level, notice.text));
+        assert_eq!(notice, expected.map(|text| (NoticeLevel::Error, text.to_owned())));
+    }
+}
+
+#[test]
 fn the_end_of_a_run_and_urgent_findings_are_announced() {
     use NoticeLevel as L;
     let id = run_id(4);

@@ -14,7 +14,7 @@ use super::sizes::check_footer;
 use super::support::{self, NOW};
 use super::{diff, live, screens};
 use crate::domain::text::is_unsafe;
-use crate::domain::{FindingStatus, QuestionRequest, RunStatus, Time};
+use crate::domain::{FindingStatus, QuestionRequest, RunStatus, Time, ViewedFile};
 use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
@@ -23,7 +23,8 @@ use crate::tui::app::{App, MotionMode, ReviewedFile, ReviewedFiles, RunSubject};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
 use crate::tui::message::{
-    AppCommand, AppMessage, DetailSubject, ExitCause, FileListRow, FileListState, ReviewReply, Tab, TriageOrder,
+    AppCommand, AppMessage, DetailSubject, ExitCause, FileListRow, FileListState, ReviewReply, RunFile, Tab,
+    TriageOrder,
 };
 use crate::tui::page_data::PageData;
 use crate::tui::views::live::{LiveReply, LiveRequest};
@@ -170,6 +171,11 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         }
         AppCommand::MarkViewed(mark) => {
             AppMessage::ViewedFile { mark, result: if fails { Err(text()) } else { Ok(()) } }
+        }
+        AppCommand::MarkFiles { files, viewed, at } => {
+            let mark = |file: &RunFile| ViewedFile { path: file.path.clone(), content: text(), viewed, at };
+            let marks: Vec<ViewedFile> = files.iter().map(mark).collect();
+            AppMessage::FilesMarked { files, result: if fails { Err(text()) } else { Ok(marks) } }
         }
         AppCommand::WriteFinding { finding, .. } => {
             assert!(finding.lines.start <= finding.lines.end, "{finding:?}");

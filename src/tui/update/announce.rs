@@ -50,6 +50,21 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
     }
 }
 
+/// Announces runs whose workers have died: nothing in the store will tell it before somebody goes on with them.
+pub fn announce_dead_workers(app: &mut App, runs: &[String], commands: &mut Vec<AppCommand>) {
+    let view = Arc::clone(&app.store.view);
+    let rows = runs.iter().filter_map(|id| view.run_index(id)).map(|index| view.run(index));
+    for run in rows.filter(|run| run.status.is_working() && !run.is_fix_review()).take(MAX_ANNOUNCED) {
+        let text = describe_lost(app, &run);
+        app.append_notice(NoticeLevel::Error, text.clone());
+        commands.push(AppCommand::Notify(text));
+    }
+}
+
+fn describe_lost(app: &App, run: &RunRow<'_>) -> String {
+    format!("the worker that reviewed {} is gone", text::sanitize_line(&app.name_run(run)))
+}
+
 /// Returns true for a run that came to no end of its own: it failed, lost its worker or reached its budget.
 fn is_broken(run: &RunRow<'_>) -> bool {
     match run.status {
@@ -87,7 +102,7 @@ fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
             let why = run.cancel_reason.parse::<CancelReason>().map_or("", CancelReason::describe);
             (NoticeLevel::Info, format!("the review of {name} was cancelled: {why}"))
         }
-        RunStatus::Lost => (NoticeLevel::Error, format!("the worker that reviewed {name} is gone")),
+        RunStatus::Lost => (NoticeLevel::Error, describe_lost(app, run)),
         _ => return None,
     })
 }

@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, FileSource, ListedFiles, Pane};
+use super::super::app::{App, FileSource, ListedFiles, NoticeLevel, Pane};
+use super::super::diff;
 use super::super::filter::FindingFilter;
 use super::super::filter_terms::{TermKind, split_terms};
-use super::super::message::AppCommand;
-use super::data;
+use super::super::message::{AppCommand, RunFile};
+use super::{data, keys};
+use crate::domain::{Time, ViewedFile, text};
+use crate::masking::mask_shown_name;
 use crate::runner::OWN_REVIEWER;
 use crate::store::RunRow;
 
@@ -81,6 +84,50 @@ pub fn apply_listed_files(app: &mut App, serial: u64, mut listed: ListedFiles) {
     app.file_list.run.clear();
     app.file_list.newest_runs = listed.newest_runs;
     data::set_files(app, listed.files, selected);
+}
+
+/// Marks the selected file as viewed, or takes the mark back. Of a folder it marks all files, or takes all marks back if each
+/// has one.
+pub fn toggle_viewed(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let list = &app.file_list;
+    let rows = list.files_at(list.cursor.selected);
+    let viewed = rows.iter().any(|row| !row.is_viewed);
+    let changed = rows.into_iter().filter(|row| row.is_viewed != viewed);
+    let files = changed.map(|row| RunFile { run: list.run_of(&row.path).to_owned(), path: row.path.clone() });
+    let files: Vec<RunFile> = files.filter(|file| !file.run.is_empty()).collect();
+    if files.is_empty() {
+        return app.show_notice(NoticeLevel::Info, "this is for a file or a folder");
+    }
+    let at = Time::from_millisecond(app.now).unwrap_or_default();
+    commands.push(AppCommand::MarkFiles { files, viewed, at });
+}
+
+/// Shows the stored marks of files of the list, and goes to the next row after a file was viewed.
+pub fn apply_marked(app: &mut App, files: &[RunFile], result: Result<Vec<ViewedFile>, String>) {
+    let marks = match result {
+        Ok(marks) => marks,
+        Err(error) => return app.show_notice(NoticeLevel::Error, format!("not marked as viewed: {error}")),
+    };
+    // The diff shows the marks, too.
+    app.detail.stale |= diff::is_shown(app);
+    let text = match (files, marks.as_slice()) {
+        ([RunFile { run, path }], [mark]) => {
+            app.file_list.set_viewed(run, path, mark.viewed);
+            let selected = app.file_list.cursor.selected;
+            if mark.viewed && app.panes.focus == Pane::Files && app.file_list.path_at(selected) == Some(path.as_str()) {
+                keys::go_to_row(app, selected + 1);
+            }
+            let path = text::sanitize_line(&mask_shown_name(path)).into_owned();
+            if mark.viewed { format!("viewed: {path}") } else { format!("not viewed: {path}") }
+        }
+        (_, marks) => {
+            // One look at the store is cheaper than a change for each file.
+            app.file_list.forget_requests();
+            let word = if marks.iter().any(|mark| mark.viewed) { "viewed" } else { "not viewed" };
+            format!("{word}: {}", text::format_count(marks.len(), "file"))
+        }
+    };
+    app.show_notice(NoticeLevel::Info, text);
 }
 
 /// Requests the files of the newest reviews and the viewed files if other reviews are the newest now, if other files have

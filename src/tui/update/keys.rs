@@ -16,7 +16,9 @@ use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
 use super::mouse::toggle_mouse;
 use super::search::{present_row, search_next};
-use super::{ask, data, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage};
+use super::{
+    ask, data, files, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage,
+};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -258,6 +260,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::PreviousPane => focus_neighbour(app, false, commands),
         A::Left | A::ScrollLeft => go_left(app, commands),
         A::Right | A::ScrollRight => go_right(app, commands),
+        A::Viewed if app.panes.focus == Pane::Files => files::toggle_viewed(app, commands),
         A::Viewed => run_action(app, A::PageDown, count, commands),
         // The diff has executed them.
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}

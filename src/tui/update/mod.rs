@@ -101,6 +101,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
                 return commands;
             }
         }
+        AppMessage::WorkersGone(runs) => announce::announce_dead_workers(app, &runs, &mut commands),
         AppMessage::ScopesCompared { result, took_ms } => compare::apply_look(app, result, took_ms, &mut commands),
         AppMessage::RepositoryGone(gone) => apply_presence(app, gone, &mut commands),
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
@@ -123,6 +124,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFiles(viewed) => diff::apply_viewed_files(app, &viewed),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
+        AppMessage::FilesMarked { files, result } => files::apply_marked(app, &files, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::ReviewedFiles(files) => app.file_list.set_reviewed(files),
         AppMessage::FilesListed { serial, listed } => files::apply_listed_files(app, serial, listed),

@@ -287,7 +287,7 @@ fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> (Doc, Option<
     match &stats.metrics {
         None if stats.trouble.is_some() => {}
         None => doc.push(DocLine::styled(Role::Faint, "counting")),
-        Some(metrics) if metrics.totals.launched + metrics.totals.skipped == 0 => {
+        Some(metrics) if metrics.totals.is_empty() => {
             doc.push_paragraph(Role::Normal, "No runs yet: the first review will have figures here.", width);
         }
         Some(metrics) => {

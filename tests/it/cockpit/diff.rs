@@ -69,6 +69,23 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
 }
 
 #[test]
+fn a_file_is_marked_as_viewed_in_the_list_of_files_and_in_the_diff() {
+    let test = reviewed(60);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("the files", |screen| screen.contains("1 with findings"));
+    cockpit.press("3");
+    cockpit.press(" ");
+    cockpit.wait("the mark", |screen| screen.contains("viewed: small.py") && screen.contains("✓ viewed"));
+    cockpit.quit();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("✓ viewed");
+    cockpit.press("1\x1b[Zl");
+    let screen = cockpit.wait("the diff", |screen| screen.contains("+ value_7 = new"));
+    assert!(!screen.contains("+ def load(path, items=[]):"), "it is folded: {screen}");
+    cockpit.quit();
+}
+
+#[test]
 fn a_finding_written_on_a_line_is_one_like_others() {
     let test = reviewed(60);
     test.git(&["config", "user.name", "Ada Lovelace"]);

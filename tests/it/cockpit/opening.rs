@@ -168,3 +168,24 @@ fn a_paid_review_that_was_requested_goes_on_and_the_cockpit_says_so() {
     assert_eq!(place.ended(&run).attempt, 2);
     cockpit.quit();
 }
+
+#[test]
+fn a_worker_that_dies_is_announced_and_the_form_says_that_its_review_goes_on() {
+    let place = Place { test: repository() };
+    place.test.commit("Second");
+    let model = Model::start(Vec::new());
+    place.settings(&paid(&model, "on_open = \"nothing\"\n"));
+    model.hold_after(0);
+    let run = place.review(&[]);
+    wait_for("the first request", || (model.asked() == 1).then_some(()));
+    let mut cockpit = Cockpit::open(&place.test);
+    cockpit.wait_for("reviewing");
+    let worker = place.worker(&run).expect("a worker");
+    signal(worker, Signal::KILL);
+    cockpit.wait_for(&format!("the worker that reviewed {}", short_head(&place.test)));
+    cockpit.press("r");
+    cockpit.wait_for("goes on with");
+    cockpit.press("\x1b");
+    model.let_go();
+    cockpit.quit();
+}
