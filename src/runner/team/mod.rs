@@ -256,6 +256,12 @@ impl TeamSync<'_> {
         }
         let filter = self.filter()?;
         let own = self.collect_own(team, &filter, progress)?;
+        let reopened = self.list_reopened(&own.records, progress)?;
+        if !reopened.is_empty() {
+            // They wait until they are compared, also if this exchange is killed or the place is away.
+            progress.waiting.extend(reopened.into_iter().map(|finding| (finding, 0)));
+            self.write_progress(progress, &mut written)?;
+        }
         store.append_own_team_lines(segment::pack_lines(&encode(&own.records)?).concat().as_slice())?;
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
             (own.triage_bytes, own.runs_bytes, own.patterns);
@@ -275,11 +281,10 @@ impl TeamSync<'_> {
         if is_first && self.is_log_of_another(&*backend, team, &logs)? {
             return Err(SyncError::name_taken(team));
         }
-        let decided = self.list_reopened(&own.records, progress)?;
-        let mut received = ReceivedRecords { decided, ..ReceivedRecords::default() };
         let now_ms = self.services.ambient.now().as_millisecond();
         let due = progress.waiting.iter().filter(|(_, from_ms)| **from_ms <= now_ms);
-        received.decided.extend(due.map(|(finding, _)| finding.clone()));
+        let decided = due.map(|(finding, _)| finding.clone()).collect();
+        let received = ReceivedRecords { decided, ..ReceivedRecords::default() };
         let mut report =
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;

@@ -250,7 +250,6 @@ impl TeamSync<'_> {
         let findings = &lists.reports.add_findings(findings);
         let about = lists.reports.add_reports(findings);
         let LoadedDecisions { decisions, ahead, waiting } = self.load_decisions(&about, &progress.forgotten)?;
-        progress.waiting = waiting;
         progress.end_waiting(&ahead.keys().cloned().collect());
         self.note_ahead(&ahead, report);
         let person = self.person();
@@ -261,6 +260,7 @@ impl TeamSync<'_> {
             let update = update_log(&log, decisions, findings, &lists, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
             store.append_dispositions(&update.lines)?;
+            progress.waiting = waiting;
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;

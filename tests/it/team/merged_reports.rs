@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Team, ids, review, status, sync};
-use crate::env::{DONE, TestEnvironment, executable, run};
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, executable, run};
 
 /// Lets a machine review with two programs that report one problem in line 3 of `b.py`, each as another kind, so that their reports
 /// have different ids.
@@ -113,6 +113,24 @@ fn the_list_may_arrive_before_the_decision_or_after_it() {
     review(&cleo);
     sync(&cleo);
     assert_status(&[&cleo], &listed, "dismissed");
+}
+
+#[test]
+fn a_decision_that_was_made_without_the_remote_reaches_the_finding_later() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    review_with(&bob, &reviewer);
+    [&ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    let away = team.remote().with_extension("away");
+    std::fs::rename(team.remote(), &away).expect("moved");
+    bob.errors(&["sync"], INCOMPLETE);
+    assert_status(&[&bob], &listed, "open");
+    std::fs::rename(&away, team.remote()).expect("moved back");
+    [&bob, &ada].iter().for_each(|machine| drop(sync(machine)));
+    assert_status(&[&ada, &bob], &listed, "dismissed");
 }
 
 #[test]
