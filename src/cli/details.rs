@@ -210,6 +210,7 @@ fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
         "/run/finding_digests",
         "/run/scanned_findings",
         "/run/listed_as",
+        "/run/merged_reports",
     ] {
         if fits(&object) {
             break;

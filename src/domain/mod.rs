@@ -68,7 +68,7 @@ pub use kind::Kind;
 pub use ledger_delivery::{LedgerDelivery, LedgerForm, LedgerFormat, TokenCountPrecision};
 pub(crate) use line_index::LineIndex;
 pub use model::{Effort, Encoding, SummaryAuthor};
-pub use panel::{ListedReport, Panel, PanelMember, PanelOpinion, RequestDecision};
+pub use panel::{ListedReport, MergedReport, Panel, PanelMember, PanelOpinion, RequestDecision};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub(crate) use repository_path::{is_repository_path, is_safe_file_name};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};

@@ -132,6 +132,16 @@ pub struct ListedReport {
     pub finding_id: FindingId,
 }
 
+/// Report of a panel's members that the list of the panel has merged into a finding with another id, under which nothing else was
+/// reported. A decision about the report is one about the finding.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MergedReport {
+    /// Id of the report, which is not on the list.
+    pub reported_as: FindingId,
+    /// Id of its problem on the list.
+    pub finding_id: FindingId,
+}
+
 impl ListedReport {
     /// Returns the reports on a list under an id of another finding of the list, or of another problem at the same code.
     /// Those of one problem under several ids are not among them: these ids become obsolete.

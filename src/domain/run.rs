@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, ReviewReach, ReviewedParts,
-    RunId, RunOrigin, Scope, Shortfall, Time, is_default,
+    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, MergedReport, Panel, Priority, ReviewReach,
+    ReviewedParts, RunId, RunOrigin, Scope, Shortfall, Time, is_default,
 };
 
 mod status;
@@ -243,6 +243,10 @@ pub struct RunOutcome {
     /// The first [`RunRecord::MAX_DIGESTS`] reports of a panel's members whose own id is that of another problem of its list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listed_as: Vec<ListedReport>,
+    /// The first [`RunRecord::MAX_DIGESTS`] reports that the list of a panel has merged into findings with other ids. `None` for
+    /// another run, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_reports: Option<Vec<MergedReport>>,
     /// Summary for a person, one line; empty while the run is active. It does not name the error of a part that failed, see
     /// [`RunRecord::summary_with_error`].
     #[serde(default)]

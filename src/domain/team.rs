@@ -231,6 +231,11 @@ impl SharedDecision {
         let Self { actor, ci, status, action, at, .. } = *self;
         DecisionFacts { actor, ci, status, action, at }
     }
+
+    /// Returns true for an undo after which its author has not decided.
+    pub fn is_withdrawal(&self) -> bool {
+        self.action == TriageAction::Undo && self.status.is_undecided()
+    }
 }
 
 /// Completed review, as the team receives it.

@@ -170,6 +170,12 @@ impl Disposition {
         self.is_decision() && self.run_id.is_some()
     }
 
+    /// Returns true if the finding of a panel's list takes over a decision of the team about a report by this line. Each machine that
+    /// has the list and the decision writes such a line for itself, also the one that decided, and sends it to nobody.
+    pub fn follows_report(&self) -> bool {
+        self.team.is_some() && self.run_id.is_some()
+    }
+
     /// Returns true for the line by which a report gave way to the finding of a panel's list although a person had dismissed it.
     pub fn is_merged_dismissal(&self) -> bool {
         self.merged_into.is_some()

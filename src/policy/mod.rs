@@ -20,7 +20,7 @@
 //! | which decision of a team stands? | [`merge_decisions`] | decisions of all machines, and which ones their authors knew |
 //! | is a panel asked again for second opinions? | [`renew_opinions`] | runs without an answer, limits then and now |
 //! | which decisions about reports hold for a panel's list? | [`take_over_decisions`] | last decisions about the ids of a problem, their order |
-//! | what follows for that list from decisions that arrive later? | [`follow_received_decisions`] | lines about the finding and its reports |
+//! | which decisions of a team about reports hold for a list? | [`follow_reports`] | lists and decisions of all machines |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
 //! # Finding lifecycle
@@ -79,7 +79,7 @@ pub(crate) use missing_opinions::{MissingOpinions, OpinionStop, PresentLimit, re
 pub(crate) use moved_decisions::{LoggedDecision, gives_way, take_over_decisions};
 pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
 pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
-pub(crate) use received_decisions::{MergedReport, follow_received_decisions};
+pub(crate) use received_decisions::{MergedReports, follow_reports};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority, is_uncommitted_elsewhere};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};
 pub use team_merge::{MergedDecision, merge_decisions};

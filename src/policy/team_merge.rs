@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::domain::{Actor, DecisionId, FindingId, SharedDecision, TriageAction};
+use crate::domain::{Actor, DecisionId, FindingId, SharedDecision};
 
 /// Outcome of the decisions about one finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +38,8 @@ fn merge_one(mut decisions: Vec<&SharedDecision>) -> Option<MergedDecision<'_>> 
     decisions.sort_unstable();
     decisions.dedup_by(|later, earlier| later.id == earlier.id);
     let mut competing = find_competing(&decisions);
-    if competing.iter().any(|decision| !is_withdrawal(decision)) {
-        competing.retain(|decision| !is_withdrawal(decision));
+    if competing.iter().any(|decision| !decision.is_withdrawal()) {
+        competing.retain(|decision| !decision.is_withdrawal());
     }
     if competing.iter().any(|decision| is_binding(decision)) {
         competing.retain(|decision| decision.actor == Actor::User);
@@ -77,17 +77,12 @@ fn is_binding(decision: &SharedDecision) -> bool {
     decision.actor == Actor::User && !decision.status.is_undecided()
 }
 
-/// Returns true for an undo after which its author has not decided.
-fn is_withdrawal(decision: &SharedDecision) -> bool {
-    decision.action == TriageAction::Undo && decision.status.is_undecided()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{FindingStatus, MachineName, TeamClock, TeamPerson, Time};
+    use crate::domain::{FindingStatus, MachineName, TeamClock, TeamPerson, Time, TriageAction};
 
     const FINDING: &str = "f_00000000000000aa";
 

@@ -16,7 +16,7 @@ use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION
 use crate::policy::Freshness;
 
 /// Run keys that serialization omits when they are empty.
-const OPTIONAL_RUN_KEYS: [&str; 20] = [
+const OPTIONAL_RUN_KEYS: [&str; 21] = [
     "prompt_set",
     "price_known",
     "reserved_cost",
@@ -29,6 +29,7 @@ const OPTIONAL_RUN_KEYS: [&str; 20] = [
     "member_of",
     "team",
     "panel",
+    "merged_reports",
     "finish_note",
     "follow_up_of",
     "cancel_reason",

@@ -91,12 +91,15 @@ impl RunCloser<'_> {
         let held_back = life.held_back.iter().map(|held| &held.finding);
         let mut listed_as = ListedReport::from_list(outcome.findings.iter().chain(held_back));
         listed_as.truncate(RunRecord::MAX_DIGESTS);
+        let mut merged_reports = life.merged_reports;
+        merged_reports.iter_mut().for_each(|reports| reports.truncate(RunRecord::MAX_DIGESTS));
         let resolve_ms = timings.resolve_ms.saturating_add(elapsed_ms(began, self.services.ambient.now()));
         let timings = PhaseTimings { resolve_ms, ..timings };
         let apply = |record: &mut RunRecord| {
             apply_outcome(outcome, timings, record);
             record.usage.answered_by.clone_from(&measured.answered_by);
             record.outcome.listed_as.clone_from(&listed_as);
+            record.outcome.merged_reports.clone_from(&merged_reports);
         };
         apply(&mut last);
         last.updated_at = self.services.ambient.now();

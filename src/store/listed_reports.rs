@@ -195,9 +195,11 @@ fn may_be_merged(view: &StoreView, id: &FindingId) -> bool {
     view.finding_index(id.as_str()).is_some_and(|index| !view.finding_status(index).is_undecided())
 }
 
-/// Reads the list of a panel; empty if its output is gone.
+/// Reads the list of a panel; empty if its output is gone. The list of another machine takes no report of this one out of sight:
+/// whoever may write a log could turn any report into one of another problem.
 fn read_list(store: &Store, run: &RunId) -> Result<PanelList, StoreError> {
-    Ok(store.output(run)?.as_ref().map(index_list).unwrap_or_default())
+    let output = store.output(run)?.filter(|output| output.run.team.is_none());
+    Ok(output.as_ref().map(index_list).unwrap_or_default())
 }
 
 fn index_list(output: &RunOutput) -> PanelList {

@@ -92,7 +92,8 @@ pub struct TeamProgress {
     /// Segments that could not be taken, by log and reason.
     pub set_aside: Vec<SetAsideEntry>,
     /// Findings with decisions of others that are too far ahead of this machine's clock, and the time from which on they count,
-    /// in milliseconds since 1970. Of many, those whose time comes first; the others follow when that has come.
+    /// in milliseconds since 1970. Of many, those whose time comes first; the others follow when that has come. Also findings that the
+    /// next exchange compares at once, with the time 0, because of records that this machine has made.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<FindingId, i64>,
     /// Findings about which people disagree, with the standing decision and the others.

@@ -6,7 +6,7 @@
 //! - A review of which a part is left out does not answer requests elsewhere: it does not say that the rest is clean.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -142,9 +142,10 @@ impl<'a> OutgoingFilter<'a> {
             TeamRecord::Decision(decision) => Some(TeamRecord::Decision(self.clean_decision(decision))),
             TeamRecord::Review(review) => {
                 let SharedReview { machine, person, run, findings, coverage, held_back_places } = *review;
-                let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
+                let (mut run, findings, coverage) = self.clean_review(run, findings, coverage)?;
                 let person = self.clean_person(person, &RedactedTerms::default());
                 let held_back_places = self.clean_held_back(held_back_places);
+                keep_sent_reports(&mut run, &findings, held_back_places.as_deref());
                 let review = SharedReview { machine, person, run, findings, coverage, held_back_places };
                 Some(TeamRecord::Review(Box::new(review)))
             }
@@ -366,6 +367,15 @@ fn is_commit_id(revision: &str) -> bool {
 pub fn make_partial(run: &mut RunRecord) {
     let identity = content_hash([run.run_id.as_str().as_bytes()]);
     run.subject.scope_hash = format!("{PARTIAL_SCOPE_PREFIX}{}", identity.get(..16).unwrap_or_default());
+}
+
+/// Keeps of the reports that a list has merged those of findings that the record names. The id of a report says no more than that of
+/// its finding: both are about the same code.
+pub fn keep_sent_reports(run: &mut RunRecord, findings: &[Finding], held_back: Option<&[HeldBackPlace]>) {
+    let Some(reports) = &mut run.outcome.merged_reports else { return };
+    let held_back = held_back.unwrap_or_default().iter().map(|place| &place.finding_id);
+    let sent: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).chain(held_back).collect();
+    reports.retain(|report| sent.contains(&report.finding_id));
 }
 
 /// Removes what is about one machine alone: its folder, its counters, its other runs, and how it has used the run.

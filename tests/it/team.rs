@@ -23,6 +23,8 @@ mod machine_names;
 pub mod machines;
 mod membership;
 mod mends;
+#[cfg(unix)]
+mod merged_reports;
 mod packs;
 mod postgres;
 pub mod postgres_server;

@@ -26,6 +26,7 @@ fn full_record() -> Value {
         "finding_digests": ["f_0000000000000001"], "scanned_findings": ["f_0000000000000002"],
         "listed_as": [{"run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0N", "reported_as": "f_0000000000000001",
             "finding_id": "f_0000000000000002"}],
+        "merged_reports": [{"reported_as": "f_0000000000000003", "finding_id": "f_0000000000000002"}],
         "summary": "one finding", "decision": "nothing equivalent",
         "reuse_count": 3, "adopted_count": 1, "last_reused_at": "2026-11-01T11:00:00Z", "last_reuse_reason": "same",
         "last_reuse_head": "h2", "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",

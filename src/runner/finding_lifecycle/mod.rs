@@ -31,7 +31,7 @@ pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
 use crate::domain::{
     Disposition, Finding, FindingAlias, FindingCounts, FindingId, FindingStatus, FlipFlop, Kind, LineRange,
-    MovedFinding, OmissionReason, RunRecord, RunStatus, Source, SuppressedReport,
+    MergedReport, MovedFinding, OmissionReason, RunRecord, RunStatus, Source, SuppressedReport,
 };
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{
@@ -49,6 +49,8 @@ pub(super) struct LifecycleReport {
     pub moved: Vec<MovedFinding>,
     pub flip_flops: Vec<FlipFlop>,
     pub recognised: Vec<FindingAlias>,
+    /// Reports that the list of a panel has merged into findings with other ids; `None` for another run.
+    pub merged_reports: Option<Vec<MergedReport>>,
 }
 
 /// A run whose findings are being settled.
@@ -190,7 +192,10 @@ impl<'a> FindingSettlement<'a> {
         self.take_over_remarks(&single)?;
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
-        let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
+        let to_report = |(reported_as, finding_id): (FindingId, FindingId)| MergedReport { reported_as, finding_id };
+        let merged_reports: Option<Vec<MergedReport>> =
+            self.run.links.panel.as_ref().map(|_| single.iter().cloned().map(to_report).collect());
+        let mut life = LifecycleReport { recognised, merged_reports, ..LifecycleReport::default() };
         let carried = outcome.coverage.carried.iter().flat_map(|carried| &carried.findings);
         let carried: HashSet<&FindingId> = carried.collect();
         let mut dispositions = Vec::new();

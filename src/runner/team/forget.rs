@@ -93,7 +93,10 @@ impl TeamSync<'_> {
         }
         store.write_team_progress(&progress)?;
         if let Some(team) = &team {
-            let decided = list_decided_by(&store.triage_log()?, log);
+            let lines = store.triage_log()?;
+            let mut decided = list_decided_by(&lines, log);
+            // Lists of the machine do not count, either.
+            decided.extend(lines.iter().filter(|line| line.follows_report()).map(|line| line.finding_id.clone()));
             report.changed = self.apply_decisions(team, &decided, &mut progress, &mut SyncReport::default())?;
             store.write_team_progress(&progress)?;
             report.retired = self.retire_unconfirmed(log, &progress.forgotten)?;
@@ -258,7 +261,8 @@ fn retire_lines(
     for line in lines.iter().filter(|line| findings.contains(&line.finding_id)) {
         last.insert(&line.finding_id, line.status);
         let machine = line.team.as_ref().map(|origin| &origin.id.machine);
-        if line.is_decision() && is_counting(machine, forgotten) {
+        // Nobody has looked at a finding that follows a report.
+        if line.is_decision() && !line.follows_report() && is_counting(machine, forgotten) {
             decided.insert(&line.finding_id);
         }
     }

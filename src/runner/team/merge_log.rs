@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::merged_reports::follow_reports;
+use super::merged_reports::{LeftReport, PanelLists, StandingDecisions, give_way_again};
 use super::own_records::{number_decisions, walk_decisions};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    DecisionId, Disposition, FindingId, FindingStatus, MachineName, SharedDecision, TeamOrigin, TeamPerson, Time,
+    Actor, DecisionId, Disposition, FindingId, FindingStatus, MachineName, SharedDecision, TeamOrigin, TeamPerson,
+    Time, TriageAction,
 };
-use crate::policy::{MergedDecision, merge_decisions};
+use crate::policy::{MergedDecision, follow_reports, merge_decisions};
 use crate::store::triage::team_group;
 use crate::store::{DisputeSide, TeamMembership};
 
@@ -31,51 +32,71 @@ pub(super) struct LogOwner<'a> {
 pub(super) struct LogUpdate {
     /// Lines that the log lacks, in the order in which they must be appended.
     pub(super) lines: Vec<Disposition>,
-    /// Number of findings whose status changes, among them those of lists of panels that follow their reports.
+    /// Number of findings whose status changes.
     pub(super) changed: usize,
     /// Findings about which people disagree.
     pub(super) disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
 }
 
 /// Compares the log with the decisions of all machines about `findings`, without those of forgotten machines. Own decisions of the
-/// log count, too, if they are not among them.
+/// log count, too, if they are not among them. `findings` have those that follow their reports ([`MergedReports::add_findings`]), and
+/// `decisions` are also about the reports ([`MergedReports::add_reports`]).
+///
+/// [`MergedReports::add_findings`]: crate::policy::MergedReports::add_findings
+/// [`MergedReports::add_reports`]: crate::policy::MergedReports::add_reports
 pub(super) fn update_log(
     log: &[Disposition],
     mut decisions: Vec<SharedDecision>,
     findings: &BTreeSet<FindingId>,
+    lists: &PanelLists,
     owner: LogOwner<'_>,
 ) -> LogUpdate {
     let identify = |decision: &SharedDecision| (decision.finding_id.clone(), decision.id.clone());
     let known: HashSet<(FindingId, DecisionId)> = decisions.iter().map(identify).collect();
     let local = number_decisions(log, owner.team, owner.person).into_iter();
-    decisions.extend(local.filter(|line| findings.contains(&line.finding_id) && !known.contains(&identify(line))));
+    let concerned = lists.reports.add_reports(findings);
+    decisions.extend(local.filter(|line| concerned.contains(&line.finding_id) && !known.contains(&identify(line))));
     let mut by_finding: HashMap<&FindingId, Vec<&SharedDecision>> = HashMap::new();
     for decision in &decisions {
         by_finding.entry(&decision.finding_id).or_default().push(decision);
     }
     let merged = merge_decisions(&decisions);
     let known = find_known_lines(log, findings, owner);
+    let by_id = StandingDecisions { about: &by_finding, merged: &merged };
     let mut update = LogUpdate::default();
     for finding in findings {
         let known = known.get(finding);
-        let lines = match merged.get(finding) {
-            Some(outcome) => {
-                if !outcome.disputed.is_empty() {
-                    update.disputes.insert(finding.clone(), describe_dispute(outcome));
+        let outcome = merged.get(finding);
+        if let Some(outcome) = outcome.filter(|outcome| !outcome.disputed.is_empty()) {
+            update.disputes.insert(finding.clone(), describe_dispute(outcome));
+        }
+        let direct = outcome.map(|outcome| outcome.standing);
+        let about = by_finding.get(finding).map(Vec::as_slice).unwrap_or_default();
+        let followed = follow_reports(finding, &lists.reports, &by_finding, &merged);
+        let lines = match (followed.filter(|followed| followed.outweighs(direct)), direct) {
+            (Some(followed), _) => {
+                let taken = followed.to_decision(finding);
+                let mut lines = missing_lines(about.iter().copied().chain([&taken]), &taken, known);
+                for line in &mut lines {
+                    if line.team.as_ref().is_some_and(|origin| origin.id == taken.id) {
+                        line.run_id = Some(followed.run.clone());
+                    }
                 }
-                let about = by_finding.get(finding).into_iter().flatten().copied();
-                missing_lines(about, outcome.standing, known)
+                lines
             }
-            None => known.and_then(|known| take_back(known, owner)).into_iter().collect(),
+            (None, Some(standing)) => missing_lines(about.iter().copied(), standing, known),
+            (None, None) => {
+                let back =
+                    known.and_then(|known| take_back(known, owner).or_else(|| leave(known, lists, by_id, owner)));
+                back.into_iter().collect()
+            }
         };
         let before = lines.first().map(|line| line.previous);
         update.changed += usize::from(before != lines.last().map(|line| line.status));
         update.lines.extend(lines);
     }
-    let following = follow_reports(log, &update.lines);
-    let is_about_other = |line: &&Disposition| !findings.contains(&line.finding_id) && line.status != line.previous;
-    update.changed += following.iter().filter(is_about_other).count();
-    update.lines.extend(following);
+    let again = give_way_again(log, &update.lines);
+    update.lines.extend(again);
     update
 }
 
@@ -88,7 +109,7 @@ struct KnownLines<'a> {
     last_decision: Option<DecisionId>,
     /// Last line, with its identity.
     last: Option<(&'a Disposition, DecisionId)>,
-    /// Last line that counts: it neither comes from a forgotten machine nor follows from forgetting one.
+    /// Last line that counts: it neither comes from a forgotten machine nor follows from forgetting one, nor follows a report.
     counting: Option<(&'a Disposition, DecisionId)>,
 }
 
@@ -109,7 +130,7 @@ fn find_known_lines<'a>(
             lines.decisions.insert(id.clone(), line);
         }
         let is_forgotten = line.team.is_some() && id.machine.is_forgotten(owner.forgotten);
-        if !is_forgotten && line.forgotten_machine().is_none() {
+        if !is_forgotten && line.forgotten_machine().is_none() && !line.follows_report() {
             lines.counting = Some((line, id.clone()));
         }
     });
@@ -175,6 +196,42 @@ fn take_back(known: &KnownLines<'_>, owner: LogOwner<'_>) -> Option<Disposition>
             ..Disposition::from_forgetting(&id.machine, finding, change, reason, owner.now)
         }
     })
+}
+
+/// Returns the line that gives a finding its status back when it follows no report any longer.
+fn leave(
+    known: &KnownLines<'_>,
+    lists: &PanelLists,
+    decisions: StandingDecisions<'_>,
+    owner: LogOwner<'_>,
+) -> Option<Disposition> {
+    let (last, _) = known.last.as_ref()?;
+    let seen = known.counting.as_ref().map(|(line, _)| *line);
+    let left = lists.leave_report(last, seen, decisions)?;
+    let (previous, status) = (last.status, seen.map_or(FindingStatus::Open, |line| line.status));
+    let line = match left {
+        LeftReport::ForgottenList(machine) => {
+            let reason = format!("list of {machine} no longer counts: machine forgotten");
+            Disposition::from_forgetting(&machine, last.finding_id.clone(), (previous, status), reason, owner.now)
+        }
+        LeftReport::Replaced(decision) => {
+            let finding_id = last.finding_id.clone();
+            Disposition { finding_id, status, run_id: last.run_id.clone(), ..build_line(&decision, previous) }
+        }
+        LeftReport::Unfounded => Disposition {
+            status,
+            previous,
+            actor: Actor::Engine,
+            reason: "no decision about a report holds for the finding any longer".to_owned(),
+            at: owner.now,
+            action: TriageAction::Set,
+            group: last.run_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+            team: None,
+            ci: false,
+            ..(*last).clone()
+        },
+    };
+    Some(Disposition { merged_into: seen.and_then(|line| line.merged_into.clone()), ..line })
 }
 
 /// Returns true if a line tells of a decision as the team does. Two decisions with one identity are a mistake of their machine; each

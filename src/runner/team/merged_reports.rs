@@ -1,77 +1,163 @@
-//! Lets decisions of other machines about reports that gave way to the finding of a panel's list here reach that finding.
+//! Lets decisions of the team about reports that panels have merged into findings of their lists reach those findings.
 //!
-//! A decision may arrive after the panel has made its list. The finding then follows the last lines about its reports, as
-//! [`policy::follow_received_decisions`] decides, so that the order in which the panel and the decisions came makes no difference. A report about
-//! which nothing is decided any longer gives way again.
+//! The record of a list names the reports ([`RunOutcome::merged_reports`](crate::domain::RunOutcome::merged_reports)). So each machine
+//! that has the list and the decisions finds by itself what follows ([`follow_reports`](crate::policy::follow_reports)), in whatever
+//! order they came. The lines repeat decisions, like those that a panel takes over at its end, and are not sent.
 //!
-//! The lines repeat decisions of others, like those that a panel takes over, and are not sent.
+//! The records of older versions name no reports. There, the machine of the panel has the lines by which reports gave way.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId};
-use crate::policy::{self, MergedReport};
-use crate::store::LastLines;
+use crate::domain::{Disposition, FindingId, FindingStatus, MachineName, Panel, RunId, RunRecord, SharedDecision};
+use crate::policy::{MergedDecision, MergedReports};
+use crate::store::{Store, StoreError};
 
-/// Finding of a panel's list, with its reports and the runs of the panels that merged them.
-type MergedReports<'a> = Vec<(&'a FindingId, MergeLine<'a>)>;
-
-/// Last line by which a report gave way.
-#[derive(Clone, Copy)]
-struct MergeLine<'a> {
-    line: &'a Disposition,
-    run: &'a RunId,
+/// Lists of panels, of this machine and of others.
+#[derive(Debug, Default)]
+pub(super) struct PanelLists {
+    /// Reports that lists which count have merged.
+    pub(super) reports: MergedReports,
+    /// Runs whose records name all of these reports.
+    recorded: HashSet<RunId>,
+    /// Runs of machines whose records do not count.
+    void: HashMap<RunId, MachineName>,
 }
 
-/// Returns the lines that follow from `new` lines of the team, which will be appended to the log before them.
-pub(super) fn follow_reports(log: &[Disposition], new: &[Disposition]) -> Vec<Disposition> {
-    if new.is_empty() {
+/// Decisions about some findings and the reports of these, by the id that they are about.
+#[derive(Clone, Copy)]
+pub(super) struct StandingDecisions<'a> {
+    pub(super) about: &'a HashMap<&'a FindingId, Vec<&'a SharedDecision>>,
+    /// Those that stand.
+    pub(super) merged: &'a BTreeMap<&'a FindingId, MergedDecision<'a>>,
+}
+
+impl PanelLists {
+    /// Loads the lists of all panels of a store. Reads no file but the index of the runs if there are none.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub(super) fn load(store: &Store, forgotten: &[MachineName]) -> Result<Self, StoreError> {
+        let mut lists = Self::default();
+        let view = store.runs_view()?;
+        let panels = (0..view.run_count()).filter(|run| Panel::name_of(view.run(*run).reviewer).is_some());
+        let panels: BTreeSet<&str> = panels.map(|run| view.run_id(run)).collect();
+        if panels.is_empty() {
+            return Ok(lists);
+        }
+        for run in store.latest_records_of(&panels)?.into_values() {
+            lists.add_run(&run, forgotten);
+        }
+        lists.add_merge_lines(&store.triage_log()?);
+        Ok(lists)
+    }
+
+    /// Adds the list of a panel.
+    pub(super) fn add_run(&mut self, run: &RunRecord, forgotten: &[MachineName]) {
+        if let Some(origin) = run.team.as_ref().filter(|origin| origin.machine.is_forgotten(forgotten)) {
+            self.void.insert(run.run_id.clone(), origin.machine.clone());
+            return;
+        }
+        let Some(merged) = &run.outcome.merged_reports else { return };
+        self.recorded.insert(run.run_id.clone());
+        for report in merged {
+            self.reports.add(&report.reported_as, &report.finding_id, &run.run_id, Some(run.created_at));
+        }
+    }
+
+    /// Adds the reports of lists whose records do not name them, as the lines of a log tell. A dismissed report has given way to
+    /// another decision.
+    pub(super) fn add_merge_lines(&mut self, log: &[Disposition]) {
+        for (report, line) in find_merge_lines(log) {
+            if let (Some(listed), Some(run)) = (&line.merged_into, &line.run_id)
+                && !self.recorded.contains(run)
+                && !line.is_merged_dismissal()
+            {
+                self.reports.add(report, listed, run, None);
+            }
+        }
+    }
+
+    /// Returns true if it is known which reports the list behind the last line of a finding has merged, or the report with the decision
+    /// of that line is. `reports` are those of the finding.
+    fn knows_source(
+        &self,
+        last: &Disposition,
+        reports: &BTreeSet<FindingId>,
+        decisions: StandingDecisions<'_>,
+    ) -> bool {
+        let (Some(run), Some(origin)) = (&last.run_id, &last.team) else { return false };
+        let has_source = || {
+            let mut about = reports.iter().filter_map(|report| decisions.about.get(report)).flatten();
+            about.any(|decision| decision.id == origin.id)
+        };
+        // An older record does not name a report that has kept its decision.
+        self.void.contains_key(run) || self.recorded.contains(run) || has_source()
+    }
+
+    /// Returns the line that gives a finding its status back when it follows no report any longer. `last` is its last line, and `seen`
+    /// the last one that neither follows a report nor is void.
+    pub(super) fn leave_report(
+        &self,
+        last: &Disposition,
+        seen: Option<&Disposition>,
+        decisions: StandingDecisions<'_>,
+    ) -> Option<LeftReport> {
+        let status = seen.map_or(FindingStatus::Open, |line| line.status);
+        if !last.follows_report() || last.status == status {
+            return None;
+        }
+        let mut reports = self.reports.add_reports(&BTreeSet::from([last.finding_id.clone()]));
+        reports.remove(&last.finding_id);
+        if !self.knows_source(last, &reports, decisions) {
+            return None;
+        }
+        if let Some(machine) = last.run_id.as_ref().and_then(|run| self.void.get(run)) {
+            return Some(LeftReport::ForgottenList(machine.clone()));
+        }
+        let standing = reports.iter().filter_map(|report| decisions.merged.get(report)).map(|outcome| outcome.standing);
+        let is_later = |decision: &&SharedDecision| last.team.as_ref().is_some_and(|origin| decision.id > origin.id);
+        let replacing = standing.filter(is_later).max_by(|one, other| one.id.cmp(&other.id));
+        Some(replacing.map_or(LeftReport::Unfounded, |decision| LeftReport::Replaced(Box::new(decision.clone()))))
+    }
+}
+
+/// Reason why a finding follows no report any longer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LeftReport {
+    /// The list was made on this machine, whose records do not count.
+    ForgottenList(MachineName),
+    /// This decision about a report stands now, and does not hold for the finding.
+    Replaced(Box<SharedDecision>),
+    /// The decision does not hold for the list.
+    Unfounded,
+}
+
+/// Returns the lines by which reports give way again to the findings of lists here, because `new` lines take back what was decided
+/// about them. They are appended to the log after these.
+pub(super) fn give_way_again(log: &[Disposition], new: &[Disposition]) -> Vec<Disposition> {
+    let last: BTreeMap<&FindingId, &Disposition> = new.iter().map(|line| (&line.finding_id, line)).collect();
+    if !last.values().any(|line| line.is_withdrawal()) {
         return Vec::new();
     }
-    let mut merges: HashMap<&FindingId, (&FindingId, MergeLine<'_>)> = HashMap::new();
+    let merges = find_merge_lines(log);
+    let withdrawn = last.into_iter().filter(|(_, line)| line.is_withdrawal());
+    let give_way = |(report, line): (&FindingId, &Disposition)| {
+        let merge = merges.get(report)?;
+        Some(Disposition { previous: line.status, ..(*merge).clone() })
+    };
+    withdrawn.filter_map(give_way).collect()
+}
+
+/// Returns the last line by which each report has given way to the finding of a list. Who opens a report takes it out of the finding.
+fn find_merge_lines(log: &[Disposition]) -> HashMap<&FindingId, &Disposition> {
+    let mut merges: HashMap<&FindingId, &Disposition> = HashMap::new();
     for line in log {
-        // Who opens a report takes it out of the finding.
         let is_opened = line.status == FindingStatus::Open && line.previous == FindingStatus::Obsolete;
-        if let (Some(listed), Some(run)) = (&line.merged_into, &line.run_id) {
-            merges.insert(&line.finding_id, (listed, MergeLine { line, run }));
+        if line.merged_into.is_some() && line.run_id.is_some() {
+            merges.insert(&line.finding_id, line);
         } else if is_opened && !line.is_withdrawal() {
             merges.remove(&line.finding_id);
         }
     }
-    if merges.is_empty() {
-        return Vec::new();
-    }
-    let last = LastLines::new(log);
-    let mut reports_of: HashMap<&FindingId, MergedReports<'_>> = HashMap::new();
-    for (report, (listed, merge)) in merges {
-        reports_of.entry(last.follow_merges(listed)).or_default().push((report, merge));
-    }
-    let changed: BTreeSet<&FindingId> = new.iter().map(|line| &line.finding_id).collect();
-    let is_concerned = |reports: &MergedReports<'_>| reports.iter().any(|(report, _)| changed.contains(report));
-    reports_of.retain(|_, reports| is_concerned(reports));
-    let mut lines_about: HashMap<&FindingId, Vec<&Disposition>> = HashMap::new();
-    for (listed, reports) in &reports_of {
-        for id in reports.iter().map(|(report, _)| *report).chain([*listed]) {
-            lines_about.insert(id, Vec::new());
-        }
-    }
-    for line in log.iter().chain(new) {
-        if let Some(lines) = lines_about.get_mut(&line.finding_id) {
-            lines.push(line);
-        }
-    }
-    let mut concerned: Vec<(&FindingId, MergedReports<'_>)> = reports_of.into_iter().collect();
-    concerned.sort_unstable_by_key(|(listed, _)| *listed);
-    let mut following = Vec::new();
-    for (listed, mut reports) in concerned {
-        reports.sort_unstable_by_key(|(report, _)| *report);
-        let about = |id: &FindingId| lines_about.get(id).map(Vec::as_slice).unwrap_or_default();
-        let merged: Vec<MergedReport<'_>> =
-            reports.iter().map(|(report, merge)| MergedReport { lines: about(report), run: merge.run }).collect();
-        following.extend(policy::follow_received_decisions(listed, about(listed), &merged));
-        for (report, merge) in reports.iter().filter(|(report, _)| changed.contains(report)) {
-            let withdrawn = about(report).last().filter(|last| last.is_withdrawal());
-            following.extend(withdrawn.map(|last| Disposition { previous: last.status, ..merge.line.clone() }));
-        }
-    }
-    following
+    merges
 }

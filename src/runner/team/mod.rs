@@ -31,20 +31,21 @@ mod sync_error;
 mod undo;
 mod vector_budget;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::process::Stdio;
 use std::sync::Arc;
 
 pub use self::follow::FollowerProcess;
 use self::held_back::{OutgoingLines, note_held_back};
+use self::merged_reports::PanelLists;
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use self::repository_facts::LocalFacts;
 pub(in crate::runner) use self::undo::find_standing;
 pub use self::undo::{redo_triage, undo_triage};
 use crate::domain::text::sanitize_line;
-use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
+use crate::domain::{FindingId, MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::{Repo, hide_credentials};
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
@@ -255,6 +256,12 @@ impl TeamSync<'_> {
         }
         let filter = self.filter()?;
         let own = self.collect_own(team, &filter, progress)?;
+        let reopened = self.list_reopened(&own.records, progress)?;
+        if !reopened.is_empty() {
+            // They wait until they are compared, also if this exchange is killed or the place is away.
+            progress.waiting.extend(reopened.into_iter().map(|finding| (finding, 0)));
+            self.write_progress(progress, &mut written)?;
+        }
         store.append_own_team_lines(segment::pack_lines(&encode(&own.records)?).concat().as_slice())?;
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
             (own.triage_bytes, own.runs_bytes, own.patterns);
@@ -274,19 +281,10 @@ impl TeamSync<'_> {
         if is_first && self.is_log_of_another(&*backend, team, &logs)? {
             return Err(SyncError::name_taken(team));
         }
-        let decided = own.records.iter().filter_map(|record| match record {
-            // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again.
-            TeamRecord::Decision(decision)
-                if decision.action == TriageAction::Undo || progress.disputes.contains_key(&decision.finding_id) =>
-            {
-                Some(decision.finding_id.clone())
-            }
-            TeamRecord::Decision(_) | TeamRecord::Review(_) | TeamRecord::Patterns(_) => None,
-        });
-        let mut received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
         let now_ms = self.services.ambient.now().as_millisecond();
         let due = progress.waiting.iter().filter(|(_, from_ms)| **from_ms <= now_ms);
-        received.decided.extend(due.map(|(finding, _)| finding.clone()));
+        let decided = due.map(|(finding, _)| finding.clone()).collect();
+        let received = ReceivedRecords { decided, ..ReceivedRecords::default() };
         let mut report =
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
@@ -300,6 +298,35 @@ impl TeamSync<'_> {
         report.disputes = progress.disputes.len();
         report.logs = progress.logs.values().filter(|log| log.records > 0).count();
         Ok(report)
+    }
+
+    /// Returns the findings that new records of this machine may give another status than the one that its own lines have given them.
+    fn list_reopened(&self, own: &[TeamRecord], progress: &TeamProgress) -> Result<BTreeSet<FindingId>, StoreError> {
+        let mut findings = BTreeSet::new();
+        if own.iter().all(|record| matches!(record, TeamRecord::Patterns(_))) {
+            return Ok(findings);
+        }
+        let lists = PanelLists::load(&self.services.store, &progress.forgotten)?;
+        for record in own {
+            match record {
+                // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again. What is
+                // said about a report may hold for the finding of a list.
+                TeamRecord::Decision(decision)
+                    if decision.action == TriageAction::Undo
+                        || progress.disputes.contains_key(&decision.finding_id)
+                        || lists.reports.has_report(&decision.finding_id) =>
+                {
+                    findings.insert(decision.finding_id.clone());
+                }
+                // A list follows its reports by the rule for all machines from now on.
+                TeamRecord::Review(review) => {
+                    let merged = review.run.outcome.merged_reports.iter().flatten();
+                    findings.extend(merged.map(|report| report.finding_id.clone()));
+                }
+                TeamRecord::Decision(_) | TeamRecord::Patterns(_) => {}
+            }
+        }
+        Ok(findings)
     }
 
     /// Stores the progress unless it is as it was `written`.

@@ -14,7 +14,7 @@ use crate::knowledge::pattern::truncate_to_day;
 use crate::runner::Services;
 use crate::store::{StoreError, StoreView, TeamMembership, TeamProgress};
 use crate::team::OutgoingFilter;
-use crate::team::outgoing::{is_own_decision, make_partial};
+use crate::team::outgoing::{is_own_decision, keep_sent_reports, make_partial};
 use crate::team::segment::{MAX_RECORD_BYTES, MAX_REPLACED, check_record};
 
 /// New records of this machine, and the lengths of the files that they were read from.
@@ -276,6 +276,7 @@ fn build_review(
     }
     run.owner = person.label().to_owned();
     let held_back_places = filter.clean_held_back(held_back.into_places());
+    keep_sent_reports(&mut run, &findings, held_back_places.as_deref());
     let (machine, person) = (team.machine.clone(), person.clone());
     let review = SharedReview { machine, person, run, findings, coverage, held_back_places };
     Ok(Some(TeamRecord::Review(Box::new(review))))

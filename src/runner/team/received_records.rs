@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::merge_log::{LogOwner, update_log};
+use super::merged_reports::PanelLists;
 use super::signers::to_state;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Coverage, DecisionId, Finding, FindingCounts, FindingId, MachineName, RunId, RunOrigin, RunOutput, RunRecord,
-    SharedDecision, SharedReview, TeamClock, TeamRecord, Time,
+    Coverage, DecisionId, Finding, FindingCounts, FindingId, HeldBackPlace, MachineName, Panel, RunId, RunOrigin,
+    RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamRecord, Time,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
@@ -102,6 +103,9 @@ impl TeamSync<'_> {
     ) -> Result<(), SyncError> {
         received.bytes = 0;
         let reviews = std::mem::take(&mut received.reviews);
+        // What was decided about their reports may hold for the findings of these lists.
+        let merged = reviews.iter().filter_map(|review| review.run.outcome.merged_reports.as_ref()).flatten();
+        received.decided.extend(merged.map(|report| report.finding_id.clone()));
         let mut reported = BTreeSet::new();
         if !progress.forgotten.is_empty() {
             reported.extend(reviews.iter().flat_map(|review| &review.findings).map(|one| one.finding_id.clone()));
@@ -207,6 +211,7 @@ impl TeamSync<'_> {
         bound_figures(&mut run);
         bound_coverage(&mut coverage);
         run.outcome.finding_counts = FindingCounts::from_findings(&findings);
+        bound_merged_reports(&mut run, &findings, held_back_places.as_deref());
         let mut code = CodeSource::new(self, &run.subject.snapshot_commit);
         for finding in &mut findings {
             finding.detail_ref = format!("outputs/{}.json#{}", run.run_id, finding.finding_id);
@@ -241,8 +246,10 @@ impl TeamSync<'_> {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let LoadedDecisions { decisions, ahead, waiting } = self.load_decisions(findings, &progress.forgotten)?;
-        progress.waiting = waiting;
+        let lists = PanelLists::load(&store, &progress.forgotten)?;
+        let findings = &lists.reports.add_findings(findings);
+        let about = lists.reports.add_reports(findings);
+        let LoadedDecisions { decisions, ahead, waiting } = self.load_decisions(&about, &progress.forgotten)?;
         progress.end_waiting(&ahead.keys().cloned().collect());
         self.note_ahead(&ahead, report);
         let person = self.person();
@@ -250,9 +257,10 @@ impl TeamSync<'_> {
         store.with_lock_as(|_| {
             let log = store.triage_log()?;
             let owner = LogOwner { team, person: &person, forgotten: &progress.forgotten, now };
-            let update = update_log(&log, decisions, findings, owner);
+            let update = update_log(&log, decisions, findings, &lists, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
             store.append_dispositions(&update.lines)?;
+            progress.waiting = waiting;
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;
@@ -433,6 +441,27 @@ fn bound_figures(run: &mut RunRecord) {
     run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
 }
 
+/// Keeps the reports that the list of another machine's panel has merged as a list can have them: into findings that the record names,
+/// from ids that it does not list, each of which stands for one problem. Only a panel merges reports.
+fn bound_merged_reports(run: &mut RunRecord, findings: &[Finding], held_back: Option<&[HeldBackPlace]>) {
+    let Some(mut reports) = run.outcome.merged_reports.take() else { return };
+    if Panel::name_of(&run.reviewed_by.name).is_none() {
+        return;
+    }
+    let held_back = held_back.unwrap_or_default().iter().map(|place| &place.finding_id);
+    let named: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).chain(held_back).collect();
+    reports.retain(|report| named.contains(&report.finding_id) && !named.contains(&report.reported_as));
+    reports.sort_unstable();
+    reports.dedup();
+    let mut problems: HashMap<FindingId, usize> = HashMap::new();
+    for report in &reports {
+        *problems.entry(report.reported_as.clone()).or_default() += 1;
+    }
+    reports.retain(|report| problems.get(&report.reported_as) == Some(&1));
+    reports.truncate(RunRecord::MAX_DIGESTS);
+    run.outcome.merged_reports = Some(reports);
+}
+
 /// Keeps the counts of a coverage of others in ranges that sums of them do not leave.
 fn bound_coverage(coverage: &mut Coverage) {
     coverage.gaps.truncate(MAX_GAPS);
@@ -492,6 +521,8 @@ impl<'a> CodeSource<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::MergedReport;
+    use crate::team::outgoing::keep_sent_reports;
 
     #[test]
     fn a_line_that_names_no_wanted_finding_is_not_parsed() {
@@ -508,6 +539,55 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(may_name(line, &ids), expected, "{line}");
+        }
+    }
+
+    /// Of the reports that a list has merged, those leave that belong to a finding which the record names; and of those that another
+    /// machine sends, those count that a list can have.
+    #[test]
+    fn merged_reports_belong_to_findings_that_the_record_names() {
+        let id =
+            |letter: char| -> FindingId { format!("f_{}", String::from(letter).repeat(16)).parse().expect("an id") };
+        let finding: Finding = serde_json::from_value(serde_json::json!({
+            "finding_id": id('a'), "first_run_id": format!("ar_{:026}", 1), "last_run_id": format!("ar_{:026}", 1),
+            "priority": 1, "severity": "high", "confidence": "high", "kind": "CORRECTNESS", "title": "t",
+            "explanation": "e", "repo_relative_path": "src/a.rs", "line_start": 3, "line_end": 4, "quoted_code": "",
+            "status": "open", "detail_ref": "outputs/x.json", "reported_at": "2026-11-27T10:00:00Z",
+        }))
+        .expect("a finding");
+        let held_back = [HeldBackPlace { finding_id: id('b'), path: "src/a.rs".to_owned() }];
+        // `cb` is the report c of the finding b.
+        for (title, reviewer, words, is_held_back, sent, received) in [
+            ("of a list", "panel:all", "ca db", true, Some("ca db"), Some("ca db")),
+            ("the place may not be named", "panel:all", "ca db", false, Some("ca"), Some("ca")),
+            ("of a finding that is not there", "panel:all", "ce", true, Some(""), Some("")),
+            ("listed itself", "panel:all", "ab ca", true, Some("ab ca"), Some("ca")),
+            ("of two problems", "panel:all", "ca cb da", true, Some("ca cb da"), Some("da")),
+            ("twice", "panel:all", "ca ca", true, Some("ca ca"), Some("ca")),
+            ("no panel", "builtin", "ca", true, Some("ca"), None),
+        ] {
+            let split = |word: &str| -> serde_json::Value {
+                let letters: Vec<FindingId> = word.chars().map(id).collect();
+                serde_json::json!({ "reported_as": letters[0], "finding_id": letters[1] })
+            };
+            let mut run: RunRecord = serde_json::from_value(serde_json::json!({
+                "run_id": format!("ar_{:026}", 1), "status": "completed", "created_at": "2026-11-27T10:00:00Z",
+                "updated_at": "2026-11-27T10:01:00Z", "source": "cli", "scope": "worktree", "reviewer": reviewer,
+                "merged_reports": words.split(' ').map(split).collect::<Vec<_>>(),
+            }))
+            .expect("a run");
+            let describe = |run: &RunRecord| {
+                let describe = |report: &MergedReport| {
+                    [&report.reported_as, &report.finding_id].map(|id| id.as_str()[2..3].to_owned()).concat()
+                };
+                let reports = run.outcome.merged_reports.as_ref()?;
+                Some(reports.iter().map(describe).collect::<Vec<_>>().join(" "))
+            };
+            let (findings, held_back) = ([finding.clone()], Some(held_back.as_slice()).filter(|_| is_held_back));
+            keep_sent_reports(&mut run, &findings, held_back);
+            assert_eq!(describe(&run).as_deref(), sent, "{title}: sent");
+            bound_merged_reports(&mut run, &findings, held_back);
+            assert_eq!(describe(&run).as_deref(), received, "{title}: received");
         }
     }
 

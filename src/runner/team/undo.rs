@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::merge_log::{LogOwner, update_log};
+use super::merged_reports::PanelLists;
 use super::read_person;
 use super::received_records::load_decisions_about;
 use crate::config::ClockAndIds;
@@ -59,9 +60,11 @@ pub(in crate::runner) fn find_standing(
     let Some(team) = store.active_membership()? else { return Ok(Vec::new()) };
     // If the file is damaged, no machine is forgotten.
     let forgotten = store.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
-    let decisions = load_decisions_about(store, &findings, &forgotten, now)?;
+    let lists = PanelLists::load(store, &forgotten)?;
+    let findings = lists.reports.add_findings(&findings);
+    let decisions = load_decisions_about(store, &lists.reports.add_reports(&findings), &forgotten, now)?;
     let owner = LogOwner { team: &team, person, forgotten: &forgotten, now };
-    Ok(update_log(&[log, new].concat(), decisions, &findings, owner).lines)
+    Ok(update_log(&[log, new].concat(), decisions, &findings, &lists, owner).lines)
 }
 
 /// Returns the findings of undone decisions.

@@ -26,7 +26,7 @@ const FINDING_KEYS: [&str; 21] = [
     "symbol",
 ];
 
-const RUN_KEYS: [&str; 56] = [
+const RUN_KEYS: [&str; 57] = [
     "run_id",
     "status",
     "freshness",
@@ -62,6 +62,7 @@ const RUN_KEYS: [&str; 56] = [
     "finding_digests",
     "scanned_findings",
     "listed_as",
+    "merged_reports",
     "summary",
     "decision",
     "superseded_by",

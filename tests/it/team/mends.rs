@@ -429,3 +429,23 @@ fn a_decision_that_one_clock_finds_too_far_ahead_counts_when_its_time_has_come(#
         assert_eq!(is_listed(), expected == "open", "{days}");
     }
 }
+
+#[test]
+fn a_dispute_that_was_ended_without_the_remote_ends_on_every_machine() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    let found = ids(&review(&ada));
+    [&ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    run(&bob, &["triage", &found[0], "addressed"], DONE);
+    [&ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    assert_eq!(sync(&ada)["disputes"], 1);
+    // Ada agrees, and cannot say so at first.
+    run(&ada, &["triage", &found[0], "open"], DONE);
+    run(&ada, &["triage", &found[0], "addressed"], DONE);
+    let away = team.remote().with_extension("away");
+    std::fs::rename(team.remote(), &away).expect("moved");
+    ada.errors(&["sync"], INCOMPLETE);
+    std::fs::rename(&away, team.remote()).expect("moved back");
+    assert_eq!((&sync(&ada)["disputes"], &sync(&bob)["disputes"]), (&json!(0), &json!(0)));
+}

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::undo::list_undone;
 use super::*;
-use crate::domain::{Actor, FindingRating, FindingSnooze, Priority, Rating, SnoozeEnd, TriageAction};
+use crate::domain::{Actor, FindingRating, FindingSnooze, Priority, Rating, RunRecord, SnoozeEnd, TriageAction};
 use crate::policy::may_set;
 use crate::store::triage::{TriageLog, UndoAuthor, UndoStep, next_undo};
 use crate::store::{HistoryBuilder, LastLines, VoidCause};
@@ -104,6 +104,8 @@ struct Machine {
     snoozes: Vec<FindingSnooze>,
     ratings: Vec<FindingRating>,
     received: Vec<SharedDecision>,
+    /// Runs of panels, of this machine and of others.
+    lists: Vec<RunRecord>,
     forgotten: Vec<MachineName>,
     /// Difference of its wall clock from that of the others.
     skew_ms: i64,
@@ -126,6 +128,7 @@ impl Machine {
             snoozes: Vec::new(),
             ratings: Vec::new(),
             received: Vec::new(),
+            lists: Vec::new(),
             forgotten: Vec::new(),
             skew_ms: [0, 3 * DAY_MS, -2 * DAY_MS][number % 3],
         }
@@ -194,8 +197,13 @@ impl Machine {
 
     /// Compares the log with all that has arrived, and returns the disputes.
     fn compare(&mut self, findings: &BTreeSet<FindingId>, at: Time) -> BTreeMap<FindingId, Vec<DisputeSide>> {
+        let mut lists = PanelLists::default();
+        self.lists.iter().for_each(|run| lists.add_run(run, &self.forgotten));
+        lists.add_merge_lines(&self.log);
+        let findings = &lists.reports.add_findings(findings);
+        let about = lists.reports.add_reports(findings);
         let is_meant = |decision: &&SharedDecision| {
-            findings.contains(&decision.finding_id) && !decision.id.machine.is_forgotten(&self.forgotten)
+            about.contains(&decision.finding_id) && !decision.id.machine.is_forgotten(&self.forgotten)
         };
         let mut decisions: BTreeMap<(FindingId, DecisionId), SharedDecision> = BTreeMap::new();
         for decision in self.received.iter().filter(is_meant) {
@@ -207,7 +215,7 @@ impl Machine {
             }
         }
         let owner = LogOwner { team: &self.team, person: &self.person, forgotten: &self.forgotten, now: at };
-        let update = update_log(&self.log, decisions.into_values().collect(), findings, owner);
+        let update = update_log(&self.log, decisions.into_values().collect(), findings, &lists, owner);
         self.log.extend(update.lines);
         update.disputes
     }
@@ -515,6 +523,134 @@ fn a_decision_about_a_merged_report_reaches_the_finding_of_the_list_in_any_order
             here.compare(&all_findings(), at(13));
             let statuses = [0, 1].map(|number| status_after(&here.log, &finding(number)));
             assert_eq!(statuses, expected, "{title}: used again");
+        }
+    }
+}
+
+/// Returns the run of a panel that was requested at second 50, and whose list has merged the reports 0 and 2 into finding 1: as it is on
+/// the machine of the panel (`None`), or on others.
+fn list_of_panel(machine: Option<usize>) -> RunRecord {
+    let merged: Vec<serde_json::Value> = [0, 2]
+        .iter()
+        .map(|report| serde_json::json!({ "reported_as": finding(*report), "finding_id": finding(1) }))
+        .collect();
+    let mut run = serde_json::json!({
+        "run_id": format!("ar_{:026}", 7), "status": "completed", "created_at": "1970-01-01T00:00:50Z",
+        "updated_at": "1970-01-01T00:00:51Z", "source": "cli", "scope": "worktree", "reviewer": "panel:all",
+        "merged_reports": merged,
+    });
+    if let Some(machine) = machine {
+        run["team"] = serde_json::json!({ "machine": name(machine), "person": { "name": format!("Person{machine}") } });
+    }
+    serde_json::from_value(run).expect("a run")
+}
+
+/// Returns all orders of numbers from 0.
+fn list_orders(count: usize) -> Vec<Vec<usize>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let add_last =
+        |order: Vec<usize>| (0..count).map(move |place| [&order[..place], &[count - 1], &order[place..]].concat());
+    list_orders(count - 1).into_iter().flat_map(add_last).collect()
+}
+
+#[test]
+fn every_machine_that_has_a_list_and_the_decisions_finds_the_same_statuses_in_any_order() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    // `1@2:0:dismissed` decides on machine 1 at second 2 about report 0, `bot-1@60:0:addressed` lets the assistant there claim, `1@3:undo`
+    // undoes there, and `1>2` delivers what machine 1 has decided to machine 2. Then the list of machine 0 and all decisions arrive at
+    // each machine in any order. The statuses of finding 1 are those with the list, and without it.
+    for (title, script, [expected, without_list]) in [
+        ("a dismissal", "1@2:0:dismissed", ["dismissed", "open"]),
+        ("taken back", "1@2:0:dismissed 1@3:undo", ["open", "open"]),
+        ("decided again", "1@2:0:dismissed 1@3:undo 1@4:0:dismissed", ["dismissed", "open"]),
+        ("opened by somebody else", "1@2:0:dismissed 1>2 2@3:0:open", ["open", "open"]),
+        ("addressed instead", "1@2:0:dismissed 1@3:0:addressed", ["addressed", "open"]),
+        ("addressed before the panel has seen the problem", "1@2:0:addressed", ["open", "open"]),
+        ("addressed afterwards", "1@60:0:addressed", ["addressed", "open"]),
+        ("a claim afterwards", "bot-1@60:0:addressed", ["addressed", "open"]),
+        ("a person before a claim", "2@2:0:dismissed bot-1@60:2:addressed", ["dismissed", "open"]),
+        ("the later of two reports", "1@2:0:dismissed 2@60:2:addressed", ["addressed", "open"]),
+        ("the other one of two reports", "1@2:0:dismissed 2@60:2:addressed 2@61:undo", ["dismissed", "open"]),
+        ("decided for itself", "1@2:0:open 1@3:0:dismissed", ["open", "open"]),
+        ("the finding is decided", "1@4:0:dismissed 2@3:1:addressed", ["addressed", "addressed"]),
+        ("the finding is opened", "1@4:0:dismissed 2@2:1:dismissed 2@3:1:open", ["open", "open"]),
+        ("the finding is decided no longer", "1@4:0:dismissed 2@2:1:addressed 2@3:undo", ["dismissed", "open"]),
+        ("the finding is claimed", "1@4:0:dismissed bot-2@60:1:addressed", ["dismissed", "addressed"]),
+    ] {
+        let mut deciders: Vec<Machine> = (1..3).map(Machine::new).collect();
+        for word in script.split(' ') {
+            if let Some((from, to)) = word.split_once('>') {
+                let [from, to] = [from, to].map(|text| text.parse::<usize>().expect("a machine"));
+                let records = deciders[from - 1].records();
+                deciders[to - 1].receive(records, at(1));
+                continue;
+            }
+            let (actor, word) = match word.strip_prefix("bot-") {
+                Some(word) => (Actor::Assistant, word),
+                None => (Actor::User, word),
+            };
+            let parts: Vec<&str> = word.split([':', '@']).collect();
+            let [machine, second, rest @ ..] = parts.as_slice() else { panic!("{word}") };
+            let machine: usize = machine.parse().expect("a machine");
+            let (machine, time) = (&mut deciders[machine - 1], at(second.parse().expect("a second")));
+            match rest {
+                ["undo"] => machine.undo(time),
+                [about, status] => {
+                    let about = finding(about.parse().expect("a number"));
+                    machine.append(about, status.parse().expect("a status"), actor, time, format!("t_{second}"));
+                }
+                _ => panic!("{word}"),
+            }
+        }
+        let records: Vec<Vec<SharedDecision>> = deciders.iter().map(Machine::records).collect();
+        let decisions: Vec<&SharedDecision> = records.iter().flatten().collect();
+        for order in list_orders(decisions.len() + 1) {
+            for number in 0..4 {
+                let is_decider = (1..3).contains(&number);
+                let mut machine = Machine::new(number);
+                if is_decider {
+                    machine.log.clone_from(&deciders[number - 1].log);
+                    machine.received.clone_from(&deciders[number - 1].received);
+                }
+                for step in &order {
+                    let Some(decision) = decisions.get(*step) else {
+                        machine.lists.push(list_of_panel(Some(0).filter(|_| number != 0)));
+                        // On the machine of the panel, reports that nobody has decided about give way.
+                        for report in [0, 2].map(finding).into_iter().filter(|_| number == 0) {
+                            let status = status_after(&machine.log, &report);
+                            if status.is_undecided() {
+                                let run = &machine.lists[0].run_id;
+                                machine.log.push(Disposition::from_merge(&report, status, &finding(1), run, at(50)));
+                            }
+                        }
+                        machine.compare(&all_findings(), at(70));
+                        continue;
+                    };
+                    if decision.id.machine != machine.team.machine {
+                        machine.receive(vec![(*decision).clone()], at(70));
+                    }
+                }
+                let context = format!("{title}, {order:?}, machine {number}: {:#?}", machine.log);
+                let status_now = |machine: &Machine| status_after(&machine.log, &finding(1)).word();
+                assert_eq!(status_now(&machine), expected, "{context}");
+                let lines = machine.log.len();
+                machine.compare(&all_findings(), at(71));
+                assert_eq!(machine.log.len(), lines, "what is settled needs no line: {context}");
+                let own = if is_decider { records[number - 1].as_slice() } else { &[] };
+                assert_eq!(machine.records(), own, "nobody speaks for others: {context}");
+                if number == 0 {
+                    continue;
+                }
+                // The machine of the list is forgotten, and used again.
+                machine.forgotten.push(name(0));
+                machine.compare(&all_findings(), at(72));
+                assert_eq!(status_now(&machine), without_list, "forgotten: {context}");
+                machine.forgotten.clear();
+                machine.compare(&all_findings(), at(73));
+                assert_eq!(status_now(&machine), expected, "used again: {context}");
+            }
         }
     }
 }

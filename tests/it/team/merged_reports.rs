@@ -1,0 +1,149 @@
+//! Decisions about reports that the panel of another machine has merged into findings of its list.
+
+use serde_json::json;
+
+use super::{Team, ids, review, status, sync};
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, executable, run};
+
+/// Lets a machine review with two programs that report one problem in line 3 of `b.py`, each as another kind, so that their reports
+/// have different ids.
+fn use_agents(machine: &TestEnvironment) {
+    let mut settings = String::new();
+    for (name, kind) in [("one", "ERROR_HANDLING"), ("two", "SECURITY")] {
+        let finding = json!({
+            "path": "b.py", "line_start": 3, "line_end": 3, "kind": kind, "severity": "high",
+            "title": "path is read without a check", "explanation": "Any file can be read.",
+            "quoted_code": "        return open(path)",
+        });
+        let answer = json!({ "findings": [finding] });
+        let script = machine.home().join(format!("{name}.sh"));
+        executable(&script, format!("#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{answer}\nEND\n"));
+        settings.push_str(&format!("[reviewers.{name}]\nkind = \"command\"\ncommand = [\"{}\"]\n", script.display()));
+    }
+    machine.settings(&settings);
+}
+
+/// Reviews the last commit with some reviewers, and returns the ids of the findings.
+fn review_with(machine: &TestEnvironment, reviewers: &str) -> Vec<String> {
+    let arguments = ["review", "--commit", "HEAD", "--reviewer", reviewers, "--wait", "--format", "json"];
+    ids(&machine.json(&arguments, DONE))
+}
+
+/// Lets a panel review on a machine. Returns the id of the finding on its list, and the reviewer and id of the report with another id.
+fn review_with_panel(machine: &TestEnvironment) -> (String, String, String) {
+    let arguments = ["review", "--commit", "HEAD", "--reviewer", "one,two", "--wait", "--format", "json"];
+    let reviewed = machine.json(&arguments, DONE);
+    let found = ids(&reviewed);
+    let [listed] = found.as_slice() else { panic!("{reviewed}") };
+    let voices = reviewed["findings"][0]["voices"].as_array().expect("voices");
+    let merged = voices.iter().find(|voice| voice["finding_id"] != listed.as_str()).expect("a merged report");
+    let word = |key: &str| merged[key].as_str().expect("a word").to_owned();
+    let expected = json!([{ "reported_as": merged["finding_id"], "finding_id": listed }]);
+    assert_eq!(reviewed["run"]["merged_reports"], expected);
+    (listed.clone(), word("reviewer"), word("finding_id"))
+}
+
+fn assert_status(machines: &[&TestEnvironment], finding: &str, expected: &str) {
+    let statuses: Vec<String> = machines.iter().map(|machine| status(machine, finding)).collect();
+    assert_eq!(statuses, vec![expected; machines.len()]);
+}
+
+#[test]
+fn a_decision_about_a_merged_report_reaches_the_finding_on_every_machine_that_has_the_list() {
+    let team = Team::new();
+    let (ada, bob, cleo) = (team.member("Ada"), team.member("Bob"), team.member("Cleo"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    assert_eq!(review_with(&bob, &reviewer), [report.clone()], "Bob has the report alone");
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    let exchange = || [&bob, &ada, &cleo, &bob].iter().for_each(|machine| drop(sync(machine)));
+    exchange();
+    assert_status(&[&ada, &bob, &cleo], &listed, "dismissed");
+    for machine in [&ada, &bob, &cleo] {
+        let shown = machine.output(&["show", &listed], DONE);
+        assert!(shown.contains(" (about a report that its panel lists here): intended"), "{shown}");
+        assert_eq!(sync(machine)["sent"], json!({ "decisions": 0, "reviews": 0 }), "nobody speaks for Bob");
+    }
+
+    // Bob takes it back: at once on his machine, and by the next exchange elsewhere.
+    run(&bob, &["undo"], DONE);
+    assert_status(&[&bob], &listed, "open");
+    exchange();
+    assert_status(&[&ada, &bob, &cleo], &listed, "open");
+    run(&bob, &["undo", "--redo"], DONE);
+    exchange();
+    assert_status(&[&ada, &bob, &cleo], &listed, "dismissed");
+
+    // Whoever forgets the author of the decision or the machine of the list does without, until it is used again.
+    for (machine, without) in [("bob-1", "open"), ("ada-1", "obsolete")] {
+        run(&cleo, &["team", "forget", machine], DONE);
+        assert_status(&[&cleo], &listed, without);
+        run(&cleo, &["team", "remember", machine], DONE);
+        sync(&cleo);
+        assert_status(&[&cleo], &listed, "dismissed");
+    }
+
+    // Another machine gets the list and the decision at once.
+    let dan = team.member("Dan");
+    sync(&dan);
+    assert_status(&[&dan], &listed, "dismissed");
+
+    // What is decided about the finding itself stands.
+    run(&cleo, &["triage", &listed, "open"], DONE);
+    [&cleo, &ada, &bob, &dan].iter().for_each(|machine| drop(sync(machine)));
+    assert_status(&[&ada, &bob, &cleo, &dan], &listed, "open");
+}
+
+#[test]
+fn the_list_may_arrive_before_the_decision_or_after_it() {
+    let team = Team::new();
+    let (ada, bob, cleo) = (team.member("Ada"), team.member("Bob"), team.member("Cleo"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    sync(&ada);
+    sync(&cleo);
+    assert_status(&[&ada, &cleo], &listed, "open");
+    let dan = team.member("Dan");
+    assert_eq!(review_with(&bob, &reviewer), [report.clone()]);
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    // Bob's own decision reaches the finding when he gets the list.
+    [&bob, &cleo, &dan, &ada].iter().for_each(|machine| drop(sync(machine)));
+    assert_status(&[&ada, &bob, &cleo, &dan], &listed, "dismissed");
+    // A review that is no panel's changes nothing about it.
+    review(&cleo);
+    sync(&cleo);
+    assert_status(&[&cleo], &listed, "dismissed");
+}
+
+#[test]
+fn a_decision_that_was_made_without_the_remote_reaches_the_finding_later() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    review_with(&bob, &reviewer);
+    [&ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    let away = team.remote().with_extension("away");
+    std::fs::rename(team.remote(), &away).expect("moved");
+    bob.errors(&["sync"], INCOMPLETE);
+    assert_status(&[&bob], &listed, "open");
+    std::fs::rename(&away, team.remote()).expect("moved back");
+    [&bob, &ada].iter().for_each(|machine| drop(sync(machine)));
+    assert_status(&[&ada, &bob], &listed, "dismissed");
+}
+
+#[test]
+fn who_shares_decisions_alone_sends_no_ids_of_reports() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    use_agents(&ada);
+    let settings = std::fs::read_to_string(ada.home().join("config.toml")).expect("settings");
+    ada.settings(&format!("{settings}[team]\nshare = \"decisions\"\n"));
+    let (listed, _, report) = review_with_panel(&ada);
+    run(&ada, &["triage", &listed, "dismissed", "--reason", "intended"], DONE);
+    sync(&ada);
+    sync(&bob);
+    let sent = team.everything();
+    assert!(sent.contains(&listed) && !sent.contains(&report), "{sent}");
+}
