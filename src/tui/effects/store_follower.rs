@@ -20,8 +20,9 @@ use crate::masking::Mask;
 use crate::runner::{FreshnessFacts, SnoozedFindings, WatchState};
 use crate::store::{Store, StoreChange, StoreError, StoreView, TeamStatus, WatcherStatus};
 
-/// Time after which the locks of working runs are read again although the store has not changed: a killed worker
-/// changes no file. Short for a person who waits for a run, and a few system calls each time.
+/// Time after which the locks of working runs are read again although no record has changed: a killed worker changes no
+/// file, and the heartbeats of other runs tell nothing of it. Short for a person who waits for a run, and a few system calls each
+/// time.
 const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sends the store's state, and again after every change. Without `repo`, no freshness is known.
@@ -45,7 +46,7 @@ pub(super) fn follow_store(
     let (mut sent, mut delivered) = (SentParts::new(store), store.delivered_bytes());
     let mut viewed = store.viewed_bytes();
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
-    let mut dead = DeadWorkers::default();
+    let (mut dead, mut locks_read) = (DeadWorkers::default(), Instant::now());
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
@@ -54,6 +55,7 @@ pub(super) fn follow_store(
                 return;
             }
             working = sent.view.as_deref().map_or_else(Vec::new, working_runs);
+            locks_read = Instant::now();
         }
         // A change of the store hides a delivery and marks that come with it.
         let deliveries = store.delivered_bytes();
@@ -85,9 +87,11 @@ pub(super) fn follow_store(
                 break tail.wait();
             }
             let patience = if dead.has_suspect() { FREE_FOR } else { LOCK_CHECK_INTERVAL };
-            if let Some(change) = tail.wait_at_most(patience) {
+            let next = tail.wait_at_most(patience);
+            if let Some(change) = next.filter(|_| !needs_lock_check(next, locks_read.elapsed(), patience)) {
                 break change;
             }
+            locks_read = Instant::now();
             if sent.facts.refresh_locks(store) {
                 if messages.send(AppMessage::Freshness(Arc::new(sent.facts.clone()))).is_err() {
                     return;
@@ -95,13 +99,24 @@ pub(super) fn follow_store(
                 // A dead worker has no heartbeat either.
                 break StoreChange::Heartbeat;
             }
-            if dead.is_due(Instant::now()) {
+            if next.is_some() || dead.is_due(Instant::now()) {
                 break StoreChange::Heartbeat;
             }
         };
         if changed == StoreChange::Stopped {
             return;
         }
+    }
+}
+
+/// Returns true if the locks of the working runs must be read after a wait: nothing has changed, or only heartbeats have and the
+/// locks were read `patience` ago or earlier.
+fn needs_lock_check(change: Option<StoreChange>, since_last: Duration, patience: Duration) -> bool {
+    match change {
+        None => true,
+        Some(StoreChange::Heartbeat) => since_last >= patience,
+        // After a change of the store they are read anyway, and the other changes are rare.
+        Some(StoreChange::Store | StoreChange::Delivery | StoreChange::Viewed | StoreChange::Stopped) => false,
     }
 }
 
@@ -300,10 +315,27 @@ impl WatchStateNotifier {
 mod tests {
     use std::fs;
 
+    use rstest::rstest;
+
     use super::*;
     use crate::domain::{Time, ViewedFile};
     use crate::store::RepoInfo;
     use crate::tui::event_source::EventSource;
+
+    #[rstest]
+    #[case::silence(None, 0, true)]
+    #[case::a_heartbeat_soon(Some(StoreChange::Heartbeat), 9, false)]
+    #[case::heartbeats_of_others_all_the_time(Some(StoreChange::Heartbeat), 10, true)]
+    #[case::a_record_with_which_the_locks_are_read(Some(StoreChange::Store), 60, false)]
+    #[case::the_end(Some(StoreChange::Stopped), 60, false)]
+    fn the_locks_are_read_although_other_runs_beat(
+        #[case] change: Option<StoreChange>,
+        #[case] seconds: u64,
+        #[case] expected: bool,
+    ) {
+        let patience = Duration::from_secs(10);
+        assert_eq!(needs_lock_check(change, Duration::from_secs(seconds), patience), expected);
+    }
 
     #[test]
     fn a_trouble_is_told_until_the_part_can_be_read_again() {
