@@ -25,10 +25,10 @@ use self::list_ids::{IdFamilies, IdOwners, assign_ids, order_groups};
 
 use super::accumulate::{better_suggestion, fullness, main_explanation};
 use super::dedup::sort_by_urgency;
-use super::report_merge::{MemberReport, PairScore, merge_report_refs, score_membership};
+use super::report_merge::{MemberReport, PairScore, merge_report_refs, near_lines, score_membership};
 use crate::domain::{
-    Confidence, Coverage, Dispute, Finding, FindingId, FindingStep, Kind, KindRecord, LineRange, LoweredPriority,
-    Priority, RankRule, RunId, SuppressedReport, SuppressionReason, Voice, wilson_lower_bound,
+    Confidence, Coverage, Dispute, Finding, FindingId, FindingStep, Kind, KindRecord, LineIndex, LineRange,
+    LoweredPriority, Priority, RankRule, RunId, SuppressedReport, SuppressionReason, Voice, wilson_lower_bound,
 };
 
 /// Minimum number of decisions before a reviewer's record in a kind lowers a report. Project requirement.
@@ -157,8 +157,7 @@ impl<'a> PanelGroup<'a> {
     /// Returns how sure it is that a report of a member describes the problem; `None` if it does not, or if a report of the
     /// member is there already.
     fn score_report(&self, report: &PanelReport<'_>) -> Option<PairScore> {
-        let path = &report.finding.repo_relative_path;
-        if self.said.iter().all(|said| said.finding.repo_relative_path != *path) || self.is_voiced_by(report.member) {
+        if self.is_voiced_by(report.member) {
             return None;
         }
         let said: Vec<&Finding> = self.said.iter().map(|said| said.finding).collect();
@@ -315,6 +314,31 @@ impl MemberResult<'_> {
     }
 }
 
+/// Items by the file and the lines of a report that each belongs to.
+#[derive(Debug)]
+struct ReportIndex<'a, T> {
+    by_path: HashMap<&'a str, LineIndex>,
+    items: Vec<T>,
+}
+
+impl<'a, T: Copy> ReportIndex<'a, T> {
+    fn new() -> Self {
+        Self { by_path: HashMap::new(), items: Vec::new() }
+    }
+
+    /// Adds an item that belongs to a report.
+    fn insert(&mut self, report: &'a Finding, item: T) {
+        self.by_path.entry(&report.repo_relative_path).or_default().insert(report.lines(), self.items.len());
+        self.items.push(item);
+    }
+
+    /// Returns the items of the reports that may be about the same lines as this one.
+    fn find_near(&self, report: &Finding) -> impl Iterator<Item = T> {
+        let (row, lines) = (self.by_path.get(report.repo_relative_path.as_str()), near_lines(report));
+        row.into_iter().flat_map(move |row| row.overlapping(lines)).map(move |index| self.items[index])
+    }
+}
+
 /// Member with indexes of its lists.
 #[derive(Debug)]
 struct IndexedMember<'a> {
@@ -323,6 +347,8 @@ struct IndexedMember<'a> {
     hunks: HashMap<&'a str, Vec<LineRange>>,
     confirmed: HashSet<&'a FindingId>,
     fixed: HashSet<&'a FindingId>,
+    /// Reports that the run has held back.
+    held_back: ReportIndex<'a, &'a Finding>,
 }
 
 impl<'a> IndexedMember<'a> {
@@ -332,7 +358,9 @@ impl<'a> IndexedMember<'a> {
             hunks.entry(&file.path).or_default().extend(&file.hunks);
         }
         let (confirmed, fixed) = (result.confirmed.iter().collect(), result.fixed.iter().collect());
-        Self { result, hunks, confirmed, fixed }
+        let mut held_back = ReportIndex::new();
+        result.held_back.iter().for_each(|held| held_back.insert(&held.finding, &held.finding));
+        Self { result, hunks, confirmed, fixed, held_back }
     }
 
     /// Returns the hunks of a file that the run showed to the reviewer or carried over.
@@ -368,6 +396,11 @@ fn content_key(finding: &Finding) -> ContentKey<'_> {
 /// Adds the reports that the runs of members have held back to the problems that other members raise: each to the one that it
 /// describes most surely, the first in `order` of equal ones. What a person has dismissed stays dismissed, and joins none.
 fn join_held_back<'a>(groups: &mut [PanelGroup<'a>], order: &[usize], members: &[&'a MemberResult<'a>]) {
+    // The places of the groups in `order`.
+    let mut raised = ReportIndex::new();
+    for (place, at) in order.iter().enumerate() {
+        groups[*at].said.iter().for_each(|report| raised.insert(report.finding, place));
+    }
     for member in members.iter().copied() {
         let held_back = member.held_back.iter().filter(|held| held.because != SuppressionReason::Dismissed);
         let mut reports: Vec<PanelReport<'a>> = held_back
@@ -376,9 +409,10 @@ fn join_held_back<'a>(groups: &mut [PanelGroup<'a>], order: &[usize], members: &
             .collect();
         reports.sort_by(|one, other| content_key(one.finding).cmp(&content_key(other.finding)));
         for report in reports {
-            let scored = order.iter().enumerate().filter_map(|(place, at)| {
-                let score = groups[*at].score_report(&report)?;
-                Some((score, Reverse(place), *at))
+            let near: BTreeSet<usize> = raised.find_near(report.finding).collect();
+            let scored = near.into_iter().filter_map(|place| {
+                let at = order[place];
+                Some((groups[at].score_report(&report)?, Reverse(place), at))
             });
             if let Some((.., at)) = scored.max() {
                 groups[at].held_back.push(report);
@@ -476,15 +510,14 @@ fn list_silent(members: &[IndexedMember<'_>], said: &[PanelReport<'_>], finding:
         true => has_hunk(member),
         false => !member.hunks_of(path).is_empty(),
     };
-    let has_held_back = |member: &MemberResult<'_>| {
-        let reports = || said.iter().map(|report| report.finding).chain([finding]);
-        let mut held_back = member.held_back.iter().map(|held| &held.finding);
-        held_back.any(|held| held.repo_relative_path == *path && reports().any(|report| is_one_problem(report, held)))
+    let has_held_back = |member: &IndexedMember<'_>| {
+        let mut reports = said.iter().map(|report| report.finding).chain([finding]);
+        reports.any(|report| member.held_back.find_near(report).any(|held| is_one_problem(report, held)))
     };
     list_names(members, |member| {
         let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member.result));
         let can_report = member.result.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
-        member.result.is_finished && !has_spoken && can_report && has_reviewed(member) && !has_held_back(member.result)
+        member.result.is_finished && !has_spoken && can_report && has_reviewed(member) && !has_held_back(member)
     })
 }
 

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 
 use super::accumulate::{MAX_MOVED_DISTANCE, MAX_REWORDED_DISTANCE, main_explanation};
 use super::similarity::{FindingSimilarity, FindingWords, ProblemDistinction};
-use crate::domain::{Finding, FindingId};
+use crate::domain::{Finding, FindingId, LineRange};
 
 /// Similarity (Jaccard index in thousandths) from which overlapping reports of different kinds that name one defect are one
 /// problem, and from which two reports may belong to one group because of a third one. From the reports in
@@ -123,6 +123,12 @@ pub(super) fn score_membership(report: &Finding, group: &[&Finding]) -> Option<P
     }
     let near = reports[1..].iter().filter(|other| are_near(report, other.finding));
     near.filter_map(|other| score_pair(&reports[0], other)).max()
+}
+
+/// Returns the lines that another report in the same file must share to be about the same lines as this one.
+pub(super) fn near_lines(report: &Finding) -> LineRange {
+    let LineRange { start, end } = report.lines();
+    LineRange::new(start.saturating_sub(MAX_MOVED_DISTANCE), end.saturating_add(MAX_MOVED_DISTANCE))
 }
 
 /// Returns true if two reports may be about the same lines.
@@ -268,6 +274,18 @@ mod tests {
         let second = [report(other.0, other.1, other.2, "let c = d;")];
         for members in [[&first[..], &second[..]], [&second[..], &first[..]]] {
             assert_eq!(merge_reports(&members).len(), if is_one_problem { 1 } else { 2 }, "{one:?} {other:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn near_lines_are_shared_by_near_reports_only(
+            (first, more) in (1..60_u32, 0..15_u32),
+            (second, long) in (1..60_u32, 0..15_u32),
+        ) {
+            let one = report((first, first + more), Correctness, "", "");
+            let other = report((second, second + long), Correctness, "", "");
+            prop_assert_eq!(near_lines(&one).overlaps(other.lines()), are_near(&one, &other));
         }
     }
 

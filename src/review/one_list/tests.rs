@@ -367,6 +367,22 @@ fn a_report_that_was_held_back_speaks_for_the_finding_of_another_member() {
 }
 
 #[test]
+fn a_report_is_compared_with_those_at_its_lines_only() {
+    let reports: Vec<Finding> = (0..500).map(|number| report(number * 40 + 1, Correctness, P2, "Off by one")).collect();
+    let longer = Finding { line_end: reports[7].line_end + 9, ..reports[7].clone() };
+    let elsewhere = Finding { repo_relative_path: "src/other.rs".to_owned(), ..reports[7].clone() };
+    let mut index = ReportIndex::new();
+    for (at, report) in reports.iter().chain([&longer, &elsewhere]).enumerate() {
+        index.insert(report, at);
+    }
+    for (at, report) in reports.iter().enumerate() {
+        let near: BTreeSet<usize> = index.find_near(report).collect();
+        let expected = if at == 7 { BTreeSet::from([7, reports.len()]) } else { BTreeSet::from([at]) };
+        assert_eq!(near, expected);
+    }
+}
+
+#[test]
 fn fixed_against_still_there_is_disputed() {
     let known = report(41, Correctness, P2, "Off by one");
     let id = known.finding_id.clone();
