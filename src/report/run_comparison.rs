@@ -118,6 +118,11 @@ fn describe_focus(focus: &str) -> String {
     if focus.is_empty() { "all kinds".to_owned() } else { focus.replace(',', ", ") }
 }
 
+/// Lists the kinds that a reviewer was asked for; none for all kinds.
+fn list_focus(focus: &str) -> Vec<&str> {
+    focus.split(',').filter(|kind| !kind.is_empty()).collect()
+}
+
 /// Returns the name of a prompt set, also for the prompts outside of a set.
 fn name_set(prompt_set: Option<&str>) -> &str {
     prompt_set.unwrap_or(DEFAULT_PROMPT_SET)
@@ -248,7 +253,7 @@ impl<'a> RunComparison<'a> {
                 "reviewer": run.reviewer,
                 "model": run.model,
                 "prompt_set": run.prompt_set,
-                "focus": run.focus.split(',').filter(|kind| !kind.is_empty()).collect::<Vec<_>>(),
+                "focus": list_focus(&run.focus),
                 "findings": run.findings.len(),
                 "tokens": run.spending.tokens,
                 "cost": run.spending.cost,

@@ -62,6 +62,8 @@ struct SideSum {
     /// Model of the newest review.
     model: String,
     prompt_set: Option<String>,
+    /// Words of the kinds that the newest review was asked for, separated by commas; empty for all kinds.
+    focus: String,
     spending: ReviewSpending,
     took_ms: u64,
     /// Number of reviews that left out a part of what they should have reviewed.
@@ -70,8 +72,8 @@ struct SideSum {
 
 impl Default for SideSum {
     fn default() -> Self {
-        let (reviewer, model) = (String::new(), String::new());
-        Self { reviewer, model, prompt_set: None, spending: ReviewSpending::NOTHING, took_ms: 0, incomplete: 0 }
+        let [reviewer, model, focus] = <[String; 3]>::default();
+        Self { reviewer, model, prompt_set: None, focus, spending: ReviewSpending::NOTHING, took_ms: 0, incomplete: 0 }
     }
 }
 
@@ -95,6 +97,7 @@ impl ComparisonSum {
                 side.reviewer.clone_from(&run.reviewer);
                 side.model.clone_from(&run.model);
                 side.prompt_set.clone_from(&run.prompt_set);
+                side.focus.clone_from(&run.focus);
             }
             side.spending = side.spending.plus(run.spending);
             side.took_ms = side.took_ms.saturating_add(u64::try_from(run.took_ms).unwrap_or(0));
@@ -133,6 +136,9 @@ impl ComparisonSum {
         push("", [0, 1].map(|side| self.name_side(side)));
         let sides = || self.sides.each_ref();
         push("model", sides().map(|side| side.model.clone()));
+        if sides().iter().any(|side| !side.focus.is_empty()) {
+            push("asked for", sides().map(|side| super::describe_focus(&side.focus)));
+        }
         if sides().iter().any(|side| side.incomplete > 0) {
             push("incomplete", sides().map(|side| format!("{} of {}", side.incomplete, self.changes)));
         }
@@ -176,6 +182,7 @@ impl ComparisonSum {
                 "reviewer": side.reviewer,
                 "model": side.model,
                 "prompt_set": side.prompt_set,
+                "focus": super::list_focus(&side.focus),
                 "findings": self.count_findings(at),
                 "tokens": side.spending.tokens,
                 "cost": side.spending.cost,
@@ -246,6 +253,26 @@ mod tests {
         let quoted_code = format!("let a = read({line});");
         let base = finding(Kind::Correctness, Priority::P2, "a.rs", line, title);
         Finding { finding_id, quoted_code, status, ..base }
+    }
+
+    #[test]
+    fn a_reviewer_that_was_asked_for_some_kinds_says_so_in_the_sum() {
+        let look = TextOptions { color: false, ascii: false, width: None, now: Time::UNIX_EPOCH };
+        let whole = || compared("sonnet", Vec::new());
+        let focused = ComparedRun { focus: "SECURITY,CONCURRENCY".to_owned(), ..compared("local", Vec::new()) };
+        for (second, row, kinds) in [
+            (compared("local", Vec::new()), None, value!([])),
+            (focused, Some("asked for all kinds SECURITY, CONCURRENCY"), value!(["SECURITY", "CONCURRENCY"])),
+        ] {
+            let mut sum = ComparisonSum::default();
+            sum.add_change(&whole(), &second);
+            let text = sum.render(&look);
+            let line = text.lines().find(|line| line.starts_with("asked for"));
+            let line = line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            assert_eq!(line.as_deref(), row, "{text}");
+            let encoded = sum.encode();
+            assert_eq!([0, 1].map(|side| encoded["sides"][side]["focus"].clone()), [value!([]), kinds]);
+        }
     }
 
     #[test]
