@@ -223,6 +223,23 @@ fn u_takes_a_snooze_and_a_rating_back_before_the_verdict_ahead_of_them() {
 }
 
 #[test]
+fn a_finding_whose_snooze_was_ended_is_not_called_snoozed() {
+    let mut app = open(160, 48);
+    decide(&mut app, "Z Ctrl-u o f f Enter");
+    let ended = serde_json::json!({
+        "finding_id": finding_id(1), "previous": { "time": "2026-03-07T12:00:00Z" }, "actor": "user",
+        "at": Time::UNIX_EPOCH, "action": "set", "group": "t_2",
+    });
+    let ended = vec![serde_json::from_value(ended).expect("a snooze")];
+    let commands = send(&mut app, AppMessage::SnoozeStored(Ok(ended)));
+    load(&mut app, commands);
+    assert!(head(&app).ends_with("later 1"), "{}", head(&app));
+    decide(&mut app, "Space Space Space");
+    let shown = screen(&app);
+    assert!(shown.contains("All 4 findings looked at") && shown.contains("snooze off  "), "{shown}");
+}
+
+#[test]
 fn a_verdict_that_is_not_stored_brings_its_finding_back() {
     let mut app = open(160, 48);
     let commands = decide(&mut app, "a");

@@ -245,7 +245,7 @@ pub fn request_snooze(
     let known = Arc::make_mut(&mut app.finding_list.overrides);
     findings.iter().for_each(|id| data::pin_finding(known, id.as_str()));
     commands.push(AppCommand::SnoozeFindings { findings: findings.to_vec(), wish });
-    triage_view::record_snoozes(app, findings, commands);
+    triage_view::record_snoozes(app, findings, end.is_some(), commands);
     Ok(())
 }
 

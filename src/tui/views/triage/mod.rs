@@ -125,11 +125,13 @@ pub fn record_dismissals(app: &mut App, findings: &[FindingId], reason: &str, co
     });
 }
 
-/// Tells an open session that a prompt snoozes findings: the shown one is for later, and the store has not answered yet.
-pub fn record_snoozes(app: &mut App, findings: &[FindingId], commands: &mut Vec<AppCommand>) {
+/// Tells an open session that a prompt snoozes findings, or ends their snoozes: the shown one is for later, and the store has not
+/// answered yet.
+pub fn record_snoozes(app: &mut App, findings: &[FindingId], is_snoozed: bool, commands: &mut Vec<AppCommand>) {
     change_view(app, |view: &mut TriageView, app| {
         if view.shown_id().is_some_and(|shown| findings.contains(&shown)) {
-            view.record(app, TriageVerdict::Snoozed, commands);
+            let verdict = if is_snoozed { TriageVerdict::Snoozed } else { TriageVerdict::SnoozeEnded };
+            view.record(app, verdict, commands);
         }
     });
 }

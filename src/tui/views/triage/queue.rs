@@ -17,6 +17,15 @@ pub enum TriageVerdict {
     Later,
     /// The finding is snoozed: it is for later, until a time or a change of its file.
     Snoozed,
+    /// The user has ended the snooze of the finding: it is for later, in the list of the others.
+    SnoozeEnded,
+}
+
+impl TriageVerdict {
+    /// Returns true for a verdict that the store records as a snooze.
+    fn is_snooze(&self) -> bool {
+        matches!(self, Self::Snoozed | Self::SnoozeEnded)
+    }
 }
 
 /// Progress of a verdict.
@@ -160,7 +169,9 @@ impl TriageQueue {
                     (counts.addressed, counts.patched) = (counts.addressed + 1, counts.patched + 1)
                 }
                 Some((TriageVerdict::Dismissed(_), _)) => counts.dismissed += 1,
-                Some((TriageVerdict::Later | TriageVerdict::Snoozed, _)) => counts.later += 1,
+                Some((TriageVerdict::Later | TriageVerdict::Snoozed | TriageVerdict::SnoozeEnded, _)) => {
+                    counts.later += 1;
+                }
             }
         }
         counts
@@ -175,7 +186,10 @@ impl TriageQueue {
                 self.applying.push_back(self.at);
                 VerdictState::Requested
             }
-            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) | TriageVerdict::Snoozed => VerdictState::Requested,
+            TriageVerdict::Addressed
+            | TriageVerdict::Dismissed(_)
+            | TriageVerdict::Snoozed
+            | TriageVerdict::SnoozeEnded => VerdictState::Requested,
         };
         item.verdict = Some((verdict, state));
         self.push_verdict(self.at);
@@ -242,7 +256,10 @@ impl TriageQueue {
             TriageVerdict::Patched(None) => return StepBack::Busy,
             TriageVerdict::Later => StepBack::Done,
             TriageVerdict::Patched(Some(fix)) => StepBack::UndoFix(fix.clone()),
-            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) | TriageVerdict::Snoozed => {
+            TriageVerdict::Addressed
+            | TriageVerdict::Dismissed(_)
+            | TriageVerdict::Snoozed
+            | TriageVerdict::SnoozeEnded => {
                 self.undoing.push_back(last);
                 StepBack::UndoDecision
             }
@@ -275,11 +292,16 @@ impl TriageQueue {
     /// whether it has changed anything. Goes back to a finding whose snooze was not stored.
     pub fn apply_snooze(&mut self, has_changed: Option<bool>) {
         let is_requested = |index: &usize| {
-            matches!(self.items[*index].verdict, Some((TriageVerdict::Snoozed, VerdictState::Requested)))
+            let verdict = self.items[*index].verdict.as_ref();
+            verdict.is_some_and(|(verdict, state)| verdict.is_snooze() && *state == VerdictState::Requested)
         };
         let Some(index) = self.steps.iter().map(|step| step.finding()).find(is_requested) else { return };
         match has_changed {
-            Some(true) => self.items[index].verdict = Some((TriageVerdict::Snoozed, VerdictState::Stored)),
+            Some(true) => {
+                if let Some((_, state)) = &mut self.items[index].verdict {
+                    *state = VerdictState::Stored;
+                }
+            }
             // The store has no step to undo.
             Some(false) => self.items[index].verdict = Some((TriageVerdict::Later, VerdictState::Stored)),
             None => self.forget(index),
@@ -293,7 +315,7 @@ impl TriageQueue {
             StoredLines::Decisions(lines) => self.take_over(lines),
             StoredLines::Snoozes(lines) => {
                 for index in lines.iter().filter_map(|line| self.find(line.finding_id.as_str())).collect::<Vec<_>>() {
-                    if matches!(self.items[index].verdict, Some((TriageVerdict::Snoozed, _))) {
+                    if self.items[index].verdict.as_ref().is_some_and(|(verdict, _)| verdict.is_snooze()) {
                         self.items[index].verdict = None;
                         self.drop_verdict(index);
                     }
@@ -319,9 +341,12 @@ impl TriageQueue {
         let findings = changed.findings();
         match changed {
             StoredLines::Decisions(lines) => self.take_over(lines),
-            StoredLines::Snoozes(_) => {
-                for index in findings.iter().filter_map(|finding| self.find(finding)).collect::<Vec<_>>() {
-                    self.items[index].verdict = Some((TriageVerdict::Snoozed, VerdictState::Stored));
+            StoredLines::Snoozes(lines) => {
+                for line in lines {
+                    let Some(index) = self.find(line.finding_id.as_str()) else { continue };
+                    let is_snoozed = line.until.is_some();
+                    let verdict = if is_snoozed { TriageVerdict::Snoozed } else { TriageVerdict::SnoozeEnded };
+                    self.items[index].verdict = Some((verdict, VerdictState::Stored));
                     self.push_verdict(index);
                 }
             }

@@ -87,6 +87,7 @@ fn build_decision(app: &App, item: &TriageItem) -> Option<DocLine> {
         TriageVerdict::Dismissed(_) => ("dismissed", Role::Muted),
         TriageVerdict::Later => ("later", Role::Normal),
         TriageVerdict::Snoozed => ("snoozed", Role::Normal),
+        TriageVerdict::SnoozeEnded => ("snooze off", Role::Normal),
     };
     let line = DocLine::styled(role, &format!("{word:<NAMES$}"))
         .with_span(Role::Accent, &format!("{}:{}", row.path, row.line_start))
