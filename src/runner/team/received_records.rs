@@ -260,7 +260,11 @@ impl TeamSync<'_> {
             let update = update_log(&log, decisions, findings, &lists, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
             store.append_dispositions(&update.lines)?;
-            progress.waiting = waiting;
+            // Other findings still wait for the next exchange, because of records that this machine has made.
+            progress.waiting.retain(|finding, from_ms| *from_ms == 0 && !findings.contains(finding));
+            for (finding, from_ms) in waiting {
+                progress.waiting.entry(finding).or_insert(from_ms);
+            }
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;
