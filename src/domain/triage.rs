@@ -120,6 +120,8 @@ pub struct DecisionFacts {
 
 /// Begin of the groups of lines that follow from `revdeck team forget` and `remember`.
 const FORGET_PREFIX: &str = "forget_";
+/// Begin of the groups of lines by which findings of panels' lists follow no report any longer.
+const UNFOLLOW_PREFIX: &str = "unfollow_";
 
 impl Disposition {
     /// Dismissal reasons that the user interface offers, in the order of their keys.
@@ -192,6 +194,16 @@ impl Disposition {
     /// Returns the group of the lines that follow from forgetting a machine.
     pub fn forget_group(machine: &MachineName) -> String {
         format!("{FORGET_PREFIX}{machine}")
+    }
+
+    /// Returns the group of the line by which a finding of a panel's list follows no report any longer. `panel` is the run of the panel.
+    pub fn unfollow_group(panel: &RunId) -> String {
+        format!("{UNFOLLOW_PREFIX}{panel}")
+    }
+
+    /// Returns true if the finding of a panel's list follows no report any longer by this line. Such a line is no evidence.
+    pub fn unfollows_report(&self) -> bool {
+        !self.is_decision() && self.group.starts_with(UNFOLLOW_PREFIX)
     }
 
     /// Returns the line that makes a report obsolete because the list of a panel's run has its problem under another id.

@@ -127,19 +127,27 @@ pub fn follow_reports<'a>(
     // A report may itself be a finding of an earlier list. Each is looked at once, from the last list on its way.
     let mut seen: BTreeSet<&FindingId> = BTreeSet::from([listed]);
     let mut level: Vec<(&'a FindingId, &'a MergingList)> = Vec::new();
-    for report in reports.reports_of.get(listed)? {
+    for report in reports.reports_of.get(listed)?.iter().take(MAX_FOLLOWED) {
         let list = reports.findings_of.get(report).and_then(|lists| lists.get(listed));
         level.extend(list.map(|list| (report, list)));
     }
     for _ in 0..MAX_STEPS {
         let mut next: Vec<(&'a FindingId, &'a MergingList)> = Vec::new();
         for (id, list) in level {
-            let decisions = about.get(id).map(Vec::as_slice).unwrap_or_default();
-            if left == 0 || !seen.insert(id) || is_decided_for_itself(decisions) {
+            if left == 0 {
+                break;
+            }
+            if !seen.insert(id) {
                 continue;
             }
             left -= 1;
-            next.extend(reports.reports_of.get(id).into_iter().flatten().map(|report| (report, list)));
+            let decisions = about.get(id).map(Vec::as_slice).unwrap_or_default();
+            if is_decided_for_itself(decisions) {
+                continue;
+            }
+            // Those behind them would not be looked at.
+            let further = reports.reports_of.get(id).into_iter().flatten().take(left + seen.len());
+            next.extend(further.map(|report| (report, list)));
             let standing = merged.get(id).map(|outcome| outcome.standing);
             let holds = standing.filter(|standing| holds_for_list(standing, decisions, list.requested_at));
             let followed = holds.map(|decision| FollowedDecision { decision, run: &list.run });
@@ -293,6 +301,13 @@ mod tests {
             let merged = merge_decisions([&decision]);
             assert_eq!(follow_reports(&end, reports, &about, &merged).is_some(), expected, "{title}");
         }
+        // Also reports that are no part of the finding are looked at.
+        let opened = (0..MAX_FOLLOWED).map(|number| (number, "a:2:open"));
+        let decisions = opened.chain([(MAX_FOLLOWED, "a:2:dismissed")]);
+        let decisions: Vec<SharedDecision> =
+            decisions.map(|(number, word)| SharedDecision { finding_id: numbered(number), ..decision(word) }).collect();
+        let about = decisions.iter().map(|one| (&one.finding_id, vec![one])).collect();
+        assert_eq!(follow_reports(&end, &list, &about, &merge_decisions(&decisions)), None);
         assert_eq!(chain.add_reports(&BTreeSet::from([end])).len(), MAX_STEPS + 1);
         assert_eq!(chain.add_findings(&BTreeSet::from([numbered(0)])).len(), MAX_STEPS + 1);
     }

@@ -367,9 +367,11 @@ impl<'a> UndoStacks<'a> {
         // The line of a decision that stands again is no step.
         let mut known = HashSet::new();
         let mut is_new = |line: &&Disposition| line.team.as_ref().is_none_or(|origin| known.insert(origin.id.clone()));
-        let own = log.decisions.iter().filter(|line| author.has_written(line)).filter(|line| is_new(line));
-        // A panel's list took it over: it goes with the decision itself, which may have been made long before.
+        let own = log.decisions.iter().filter(|line| author.has_written(line));
+        // A panel's list took it over: it goes with the decision itself, which may have been made long before, and which may stand
+        // behind it.
         let own = own.filter(|line| line.action != TriageAction::Set || !line.is_taken_over());
+        let own = own.filter(|line| is_new(line));
         let decided = own.map(|line| {
             let group = if line.team.is_some() { line.group.strip_prefix(&prefix) } else { None };
             let group = group.unwrap_or(&line.group);
@@ -454,6 +456,9 @@ impl<'a> UndoStacks<'a> {
                 line.action == TriageAction::Set && line.group == group && self.author.has_written(line)
             })
             .filter(|(_, line)| line.team.as_ref().is_none_or(|origin| known.insert((&line.finding_id, &origin.id))));
+        // Where a finding of a panel's list has followed another decision before, it follows that one again. To give it back here would
+        // be a decision about the finding itself.
+        let sets = sets.filter(|(_, line)| !line.follows_report() || line.previous.is_undecided());
         let changes = sets.filter_map(|(place, set)| {
             let (from, to) = match action {
                 TriageAction::Undo => (set.status, set.previous),

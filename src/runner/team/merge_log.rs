@@ -76,7 +76,9 @@ pub(super) fn update_log(
         let lines = match (followed.filter(|followed| followed.outweighs(direct)), direct) {
             (Some(followed), _) => {
                 let taken = followed.to_decision(finding);
-                let mut lines = missing_lines(about.iter().copied().chain([&taken]), &taken, known);
+                // By a mistake of its machine, a decision about the finding may have the same identity. Then it does not stand.
+                let others = about.iter().copied().filter(|other| other.id != taken.id);
+                let mut lines = missing_lines(others.chain([&taken]), &taken, known);
                 for line in &mut lines {
                     if line.team.as_ref().is_some_and(|origin| origin.id == taken.id) {
                         line.run_id = Some(followed.run.clone());
@@ -109,7 +111,8 @@ struct KnownLines<'a> {
     last_decision: Option<DecisionId>,
     /// Last line, with its identity.
     last: Option<(&'a Disposition, DecisionId)>,
-    /// Last line that counts: it neither comes from a forgotten machine nor follows from forgetting one, nor follows a report.
+    /// Last line that counts: it neither comes from a forgotten machine nor follows from forgetting one, nor follows a report, nor
+    /// says that the finding follows none any longer.
     counting: Option<(&'a Disposition, DecisionId)>,
 }
 
@@ -130,7 +133,8 @@ fn find_known_lines<'a>(
             lines.decisions.insert(id.clone(), line);
         }
         let is_forgotten = line.team.is_some() && id.machine.is_forgotten(owner.forgotten);
-        if !is_forgotten && line.forgotten_machine().is_none() && !line.follows_report() {
+        let is_derived = line.forgotten_machine().is_some() || line.follows_report() || line.unfollows_report();
+        if !is_forgotten && !is_derived {
             lines.counting = Some((line, id.clone()));
         }
     });
@@ -225,7 +229,7 @@ fn leave(
             reason: "no decision about a report holds for the finding any longer".to_owned(),
             at: owner.now,
             action: TriageAction::Set,
-            group: last.run_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+            group: last.run_id.as_ref().map(Disposition::unfollow_group).unwrap_or_default(),
             team: None,
             ci: false,
             ..(*last).clone()

@@ -115,8 +115,11 @@ impl PanelLists {
             return Some(LeftReport::ForgottenList(machine.clone()));
         }
         let standing = reports.iter().filter_map(|report| decisions.merged.get(report)).map(|outcome| outcome.standing);
-        let is_later = |decision: &&SharedDecision| last.team.as_ref().is_some_and(|origin| decision.id > origin.id);
-        let replacing = standing.filter(is_later).max_by(|one, other| one.id.cmp(&other.id));
+        // Whoever has decided something else about another report has not opened the finding.
+        let is_replacing = |decision: &&SharedDecision| {
+            decision.status.is_undecided() && last.team.as_ref().is_some_and(|origin| decision.id > origin.id)
+        };
+        let replacing = standing.filter(is_replacing).max_by(|one, other| one.id.cmp(&other.id));
         Some(replacing.map_or(LeftReport::Unfounded, |decision| LeftReport::Replaced(Box::new(decision.clone()))))
     }
 }
@@ -126,7 +129,7 @@ impl PanelLists {
 pub(super) enum LeftReport {
     /// The list was made on this machine, whose records do not count.
     ForgottenList(MachineName),
-    /// This decision about a report stands now, and does not hold for the finding.
+    /// This decision, which opens a report, stands now.
     Replaced(Box<SharedDecision>),
     /// The decision does not hold for the list.
     Unfounded,

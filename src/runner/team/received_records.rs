@@ -260,7 +260,11 @@ impl TeamSync<'_> {
             let update = update_log(&log, decisions, findings, &lists, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
             store.append_dispositions(&update.lines)?;
-            progress.waiting = waiting;
+            // Other findings still wait for the next exchange, because of records that this machine has made.
+            progress.waiting.retain(|finding, from_ms| *from_ms == 0 && !findings.contains(finding));
+            for (finding, from_ms) in waiting {
+                progress.waiting.entry(finding).or_insert(from_ms);
+            }
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;
@@ -442,15 +446,17 @@ fn bound_figures(run: &mut RunRecord) {
 }
 
 /// Keeps the reports that the list of another machine's panel has merged as a list can have them: into findings that the record names,
-/// from ids that it does not list, each of which stands for one problem. Only a panel merges reports.
+/// from ids that it does not list, each of which stands for one problem. A member may have held back a report with such an id, which
+/// another member has raised. Only a panel merges reports.
 fn bound_merged_reports(run: &mut RunRecord, findings: &[Finding], held_back: Option<&[HeldBackPlace]>) {
     let Some(mut reports) = run.outcome.merged_reports.take() else { return };
     if Panel::name_of(&run.reviewed_by.name).is_none() {
         return;
     }
     let held_back = held_back.unwrap_or_default().iter().map(|place| &place.finding_id);
-    let named: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).chain(held_back).collect();
-    reports.retain(|report| named.contains(&report.finding_id) && !named.contains(&report.reported_as));
+    let listed: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).collect();
+    let named: HashSet<&FindingId> = listed.iter().copied().chain(held_back).collect();
+    reports.retain(|report| named.contains(&report.finding_id) && !listed.contains(&report.reported_as));
     reports.sort_unstable();
     reports.dedup();
     let mut problems: HashMap<FindingId, usize> = HashMap::new();
@@ -564,6 +570,7 @@ mod tests {
             ("listed itself", "panel:all", "ab ca", true, Some("ab ca"), Some("ca")),
             ("of two problems", "panel:all", "ca cb da", true, Some("ca cb da"), Some("da")),
             ("twice", "panel:all", "ca ca", true, Some("ca ca"), Some("ca")),
+            ("held back by a member, and raised by another one", "panel:all", "ba", true, Some("ba"), Some("ba")),
             ("no panel", "builtin", "ca", true, Some("ca"), None),
         ] {
             let split = |word: &str| -> serde_json::Value {

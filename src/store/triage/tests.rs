@@ -187,6 +187,22 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
             "zyz",
             "a open, b open|a dismissed, b dismissed|a open, b open",
         ),
+        (
+            "one that the list took over in a line before",
+            vec![taken_over(), one()],
+            "zyz",
+            "b open, a open|b dismissed, a dismissed|b open, a open",
+        ),
+        (
+            "one in place of which the list has followed another person before",
+            vec![
+                Disposition { run_id: taken_over().run_id, ..sent(0, bob, line('b', "t_9", Open, Dismissed, "x")) },
+                sent(1, ada, line('a', "t_1", Open, Addressed, "")),
+                Disposition { status: Addressed, previous: Dismissed, reason: String::new(), ..taken_over() },
+            ],
+            "zy",
+            "a open|a addressed",
+        ),
         ("nobody else's", vec![sent(1, bob, line('a', "t_1", Open, Dismissed, "x"))], "z", ""),
         (
             "the later one, although it came first",

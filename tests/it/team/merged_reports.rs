@@ -134,6 +134,28 @@ fn a_decision_that_was_made_without_the_remote_reaches_the_finding_later() {
 }
 
 #[test]
+fn a_decision_that_waits_for_the_remote_reaches_the_finding_although_a_machine_is_forgotten_meanwhile() {
+    let team = Team::new();
+    let (ada, bob, cleo) = (team.member("Ada"), team.member("Bob"), team.member("Cleo"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    review_with(&bob, &reviewer);
+    let other = &ids(&review(&cleo))[0];
+    run(&cleo, &["triage", other, "addressed"], DONE);
+    [&cleo, &ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    let away = team.remote().with_extension("away");
+    std::fs::rename(team.remote(), &away).expect("moved");
+    bob.errors(&["sync"], INCOMPLETE);
+    run(&bob, &["team", "forget", "cleo-1"], DONE);
+    std::fs::rename(&away, team.remote()).expect("moved back");
+    // Ada's list is not read again.
+    team.git(&["update-ref", "-d", "refs/revdeck/team/ada-1"]);
+    sync(&bob);
+    assert_status(&[&bob], &listed, "dismissed");
+}
+
+#[test]
 fn who_shares_decisions_alone_sends_no_ids_of_reports() {
     let team = Team::new();
     let (ada, bob) = (team.member("Ada"), team.member("Bob"));

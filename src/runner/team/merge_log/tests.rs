@@ -574,6 +574,11 @@ fn every_machine_that_has_a_list_and_the_decisions_finds_the_same_statuses_in_an
         ("the later of two reports", "1@2:0:dismissed 2@60:2:addressed", ["addressed", "open"]),
         ("the other one of two reports", "1@2:0:dismissed 2@60:2:addressed 2@61:undo", ["dismissed", "open"]),
         ("decided for itself", "1@2:0:open 1@3:0:dismissed", ["open", "open"]),
+        (
+            "another report after one that is decided for itself",
+            "1@2:0:dismissed 2@1:0:open 2@60:2:addressed",
+            ["addressed", "open"],
+        ),
         ("the finding is decided", "1@4:0:dismissed 2@3:1:addressed", ["addressed", "addressed"]),
         ("the finding is opened", "1@4:0:dismissed 2@2:1:dismissed 2@3:1:open", ["open", "open"]),
         ("the finding is decided no longer", "1@4:0:dismissed 2@2:1:addressed 2@3:undo", ["dismissed", "open"]),
@@ -652,6 +657,47 @@ fn every_machine_that_has_a_list_and_the_decisions_finds_the_same_statuses_in_an
                 assert_eq!(status_now(&machine), expected, "used again: {context}");
             }
         }
+    }
+}
+
+#[test]
+fn a_finding_is_not_said_to_be_opened_by_somebody_who_has_decided_about_another_report() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    let (mut ada, mut bob, mut here) = (Machine::new(1), Machine::new(2), Machine::new(0));
+    here.lists.push(list_of_panel(None));
+    ada.append(finding(0), FindingStatus::Dismissed, Actor::User, at(2), "t_1".to_owned());
+    here.receive(ada.records(), at(70));
+    assert_eq!(status_after(&here.log, &finding(1)), FindingStatus::Dismissed);
+    // Before the panel has seen the problem, so it does not hold for the finding.
+    bob.append(finding(2), FindingStatus::Addressed, Actor::User, at(4), "t_2".to_owned());
+    here.receive(bob.records(), at(71));
+    ada.undo(at(3));
+    here.receive(ada.records(), at(72));
+    let last = here.log.iter().rev().find(|line| line.finding_id == finding(1)).expect("a line");
+    let by = last.team.as_ref().map(|origin| &origin.id.machine);
+    assert_eq!((last.status, by), (FindingStatus::Open, Some(&name(1))), "{:#?}", here.log);
+}
+
+#[test]
+fn a_claim_about_the_finding_with_the_identity_of_the_decision_about_its_report_changes_nothing() {
+    let at = |seconds: i64| Time::from_second(seconds).expect("a time");
+    let mut ada = Machine::new(1);
+    ada.append(finding(0), FindingStatus::Dismissed, Actor::User, at(60), "t_1".to_owned());
+    let dismissal = ada.records().remove(0);
+    let (finding_id, actor, status) = (finding(1), Actor::Assistant, FindingStatus::Addressed);
+    let claim = SharedDecision { finding_id, actor, status, ..dismissal.clone() };
+    for (title, first, second) in [("claim first", &claim, &dismissal), ("claim last", &dismissal, &claim)] {
+        let mut here = Machine::new(2);
+        here.lists.push(list_of_panel(Some(0)));
+        for decision in [first, second] {
+            here.receive(vec![decision.clone()], at(70));
+        }
+        let lines = here.log.len();
+        for _ in 0..2 {
+            assert_eq!(status_after(&here.log, &finding(1)), FindingStatus::Dismissed, "{title}: {:#?}", here.log);
+            here.compare(&all_findings(), at(71));
+        }
+        assert_eq!(here.log.len(), lines, "{title}: what is settled needs no line");
     }
 }
 
