@@ -1,8 +1,8 @@
-//! Generates the token count tables, the words of the encodings and the classes of all characters, the default settings
-//! without their comments, and the program's own data as JSON.
+//! Generates the token count tables, which are the words of the encodings and the classes of all characters, the default
+//! settings without their comments, and the program's own data as JSON.
 //!
-//! The words come from a crate that contains them compressed. The build unpacks them and computes the split of each
-//! into two other words once, so that no process has to do it at run time.
+//! The words come from a crate that contains them compressed. The build unpacks them and makes the tables in which they
+//! are found, so that no process has to do it at run time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,12 +10,16 @@ use std::{env, fs, io};
 
 use regex_syntax::hir::{Class, HirKind};
 use serde_json::{Map, Value};
-use tiktoken::CoreBpe;
 
 #[path = "src/tokens/sorts.rs"]
 mod sorts;
+#[path = "src/tokens/vocabulary_format.rs"]
+mod vocabulary_format;
+#[path = "build/vocabulary_tables.rs"]
+mod vocabulary_tables;
 
 use sorts::{BLANK, BLOCK, BLOCKS, LEAD, LETTER, LINE_END, LOWER, NUMBER, SIGN, UPPER};
+use vocabulary_tables::{ByteOrder, VocabularyTables};
 
 /// Files of data in `assets/`, which people write as TOML and no user changes in place. A process reads them as JSON, in a
 /// tenth of the time.
@@ -23,12 +27,16 @@ const DATA_FILES: [&str; 5] = ["models", "retrieval", "secrets", "smells", "tool
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build/vocabulary_tables.rs");
     println!("cargo::rerun-if-changed=src/tokens/sorts.rs");
+    println!("cargo::rerun-if-changed=src/tokens/vocabulary_format.rs");
     link_tests_at_fixed_addresses();
     let folder = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
     let folder = Path::new(&folder);
-    fs::write(folder.join("o200k.words"), words(&tiktoken::encoding::o200k_base()))?;
-    fs::write(folder.join("cl100k.words"), words(&tiktoken::encoding::cl100k_base()))?;
+    let is_big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|order| order == "big");
+    let order = if is_big_endian { ByteOrder::Big } else { ByteOrder::Little };
+    VocabularyTables::new(&tiktoken::encoding::o200k_base()).write(folder, "o200k", order)?;
+    VocabularyTables::new(&tiktoken::encoding::cl100k_base()).write(folder, "cl100k", order)?;
     fs::write(folder.join("sorts"), sorts())?;
     println!("cargo::rerun-if-changed=assets/config.toml");
     fs::write(folder.join("defaults.toml"), strip_comments(&fs::read_to_string("assets/config.toml")?))?;
@@ -83,32 +91,6 @@ fn link_tests_at_fixed_addresses() {
     if is("PROFILE", "debug") && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo::rustc-link-arg=-no-pie");
     }
-}
-
-/// Returns, by rank and in three bytes each, the two words that a word consists of, or a byte and all ones.
-fn words(core: &CoreBpe) -> Vec<u8> {
-    let words: Vec<Vec<u8>> = (0..core.vocab_size() as u32).map(|rank| core.decode(&[rank])).collect();
-    let ranks: HashMap<&[u8], u32> = words.iter().map(Vec::as_slice).zip(0..).collect();
-    let halves = words.iter().flat_map(|word| match word[..] {
-        [byte] => [u32::from(byte), u32::MAX],
-        _ => {
-            let (left, right) = word.split_at(split(word, &ranks));
-            [ranks[left], ranks[right]]
-        }
-    });
-    halves.flat_map(|half| half.to_le_bytes().into_iter().take(3)).collect()
-}
-
-/// Returns the position of the last merge in a word.
-fn split(word: &[u8], ranks: &HashMap<&[u8], u32>) -> usize {
-    let mut ends: Vec<usize> = (0..=word.len()).collect();
-    while ends.len() > 3 {
-        let pairs = ends.windows(3).enumerate();
-        let ranked = pairs.filter_map(|(at, ends)| Some((ranks.get(&word[ends[0]..ends[2]])?, at)));
-        let Some((_, at)) = ranked.min() else { panic!("{word:?} is not made of two words") };
-        ends.remove(at + 1);
-    }
-    ends[1]
 }
 
 /// Returns a two-stage table: the leading bits of a character select a block of character classes; equal blocks are

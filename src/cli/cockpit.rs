@@ -61,8 +61,7 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     }
 }
 
-/// Runs `revdeck ledger --preview` in a separate process. The tokenizer tables take 60 MB, which the cockpit must not hold
-/// all day.
+/// Runs `revdeck ledger --preview` in a separate process, so that the cockpit does not hold the memory of a ledger all day.
 fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<LedgerPreview, String> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find revdeck itself: {error}"))?;
     let mut command = Command::new(&program);

@@ -28,10 +28,7 @@ use crate::report::{TextOptions, TextStyle, TextTable, json};
 use crate::runner::{
     BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview, context_options, limit_memory,
 };
-use crate::tokens::{Encoding, count_tokens};
 
-/// Encoding of most models.
-const DEFAULT_ENCODING: Encoding = Encoding::O200kBase;
 /// Maximum size in bytes of a task from standard input; the rest is ignored.
 const MAX_TASK_BYTES: u64 = 4 << 20;
 /// Maximum number of omitted pieces that JSON lists.
@@ -110,8 +107,6 @@ impl ContextArgs {
 pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCode, CliError> {
     // Before any thread starts.
     limit_memory();
-    // Building the table of an encoding takes 50 ms; do it in parallel.
-    std::thread::spawn(|| count_tokens(DEFAULT_ENCODING, ""));
     let (services, look) = invocation.open_session(RequiredAssets::None)?.into_runner();
     let root = services.repo.root();
     let wish = ContextTaskInput {

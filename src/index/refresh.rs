@@ -30,7 +30,6 @@ use crate::reviewers::analyzer::file_fingerprints;
 use crate::syntax::language::Language;
 use crate::syntax::parse_log::{self, ParseLog};
 use crate::syntax::source::Parsers;
-use crate::tokens::{Encoding, count_tokens};
 
 /// Largest indexed file, in bytes. Larger files are not written by hand, and parsing them takes a gigabyte of memory.
 const MAX_FILE_BYTES: u64 = 1_000_000;
@@ -76,8 +75,6 @@ pub fn refresh(
     let segments = repairs.open_segments()?;
     repairs.check_views(&segments)?;
 
-    // Building the token table takes 50 ms; meanwhile the files are listed and the first files are parsed.
-    let _ = std::thread::Builder::new().spawn(|| count_tokens(Encoding::O200kBase, ""));
     let files = repo.tree_files(commit)?;
     let mut work = RefreshWork { folder, tree: &tree, segments, live: Vec::new(), total: files.len() as u32 };
     let unknown = work.adopt_known_files(&files);

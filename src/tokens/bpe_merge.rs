@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::vocabulary::{BpeVocabulary, NO_RANK, utf8_length};
+use super::vocabulary::BpeVocabulary;
+use super::vocabulary_format::{NO_RANK, utf8_length};
 
 /// Longest piece in bytes that [`ShortMerger`] can merge.
 pub const MAX_SHORT_PIECE_BYTES: usize = 255;
@@ -366,10 +367,8 @@ mod tests {
 
     use super::*;
 
-    static O200K: LazyLock<BpeVocabulary> =
-        LazyLock::new(|| BpeVocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.words"))));
-    static CL100K: LazyLock<BpeVocabulary> =
-        LazyLock::new(|| BpeVocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.words"))));
+    static O200K: LazyLock<BpeVocabulary> = LazyLock::new(BpeVocabulary::o200k);
+    static CL100K: LazyLock<BpeVocabulary> = LazyLock::new(BpeVocabulary::cl100k);
 
     #[test]
     fn all_words_of_the_references_are_found_and_joined() {

@@ -15,7 +15,8 @@
 
 use super::bpe_merge::{HeapMerger, MAX_SHORT_PIECE_BYTES, ShortMerger};
 use super::pretokenizer::{Pretokenizer, SplitRules};
-use super::vocabulary::{BpeVocabulary, NO_RANK, utf8_length};
+use super::vocabulary::BpeVocabulary;
+use super::vocabulary_format::{NO_RANK, utf8_length};
 
 /// Longest piece in bytes that is looked up as a whole word. Longer words are rare; merging turns them into one token
 /// as well.
@@ -45,9 +46,8 @@ struct MergeScratch {
 }
 
 impl Counter {
-    /// Builds the counter from the build script's vocabulary table.
-    pub fn new(words: &[u8], rules: SplitRules) -> Self {
-        Self { cutter: Pretokenizer::new(rules), words: BpeVocabulary::new(words) }
+    pub fn new(words: BpeVocabulary, rules: SplitRules) -> Self {
+        Self { cutter: Pretokenizer::new(rules), words }
     }
 
     /// Returns the exact number of tokens.

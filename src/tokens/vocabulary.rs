@@ -4,142 +4,72 @@
 //! Each word is always merged from the same two words, because merges happen in the order of ranks and all merges
 //! before it lie inside the word. So two ranks identify a merge, and the bytes need not be compared.
 
-use std::ops::RangeInclusive;
-
+use super::vocabulary_format::{
+    ENDS_INSIDE_SHIFT, IS_INSIDE, MAX_SHORT_WORD_BYTES, NO_RANK, RANK_BITS, STARTS_INSIDE_SHIFT, WordKey, index_shift,
+    pair_index,
+};
 use super::word_starts::WordStarts;
 
-/// Stands for no word; larger than every rank. Leaves 8 bits free for a position beside the rank.
-pub const NO_RANK: i32 = i32::MAX >> 8;
-
-/// Longest word in bytes whose bytes fit into its own hash tag.
-const MAX_SHORT_WORD_BYTES: usize = 5;
-/// Number of bits of a rank.
-const RANK_BITS: u32 = 18;
-/// Number of hash bits of the filter; the filter fits into the L2 cache of a core.
-const FILTER_BITS: u32 = 22;
-
-/// Words of an encoding with their ranks.
+/// Words of an encoding with their ranks. Borrows the build script's tables, which are part of the program.
 pub struct BpeVocabulary {
     /// Rank of each byte.
     bytes: [i32; 256],
-    /// Facts about each pair of bytes.
-    pairs: Box<[BytePair]>,
+    /// Facts about each pair of bytes; [`STARTS_INSIDE_SHIFT`] describes them.
+    pairs: &'static [u64],
+    /// Row in [`WordStarts`] of the longer words that start with a pair of bytes; 0 if there are none.
+    rows: &'static [u16],
     starts: WordStarts,
     /// Words of 4 to [`MAX_SHORT_WORD_BYTES`] bytes, keyed by their bytes.
-    short: RankTable,
+    short: RankTable<u64>,
     /// Longer words: the first table is keyed by the ranks of a word's two halves, the second by its bytes.
-    joined: RankTable,
-    whole: RankTable,
-    /// Filter with one bit per hash prefix in the tables; most lookups find nothing and end here.
-    filter: Box<[u64]>,
-    /// All words concatenated, and the start of each word by rank, followed by the end.
-    text: Vec<u8>,
-    begins: Vec<u32>,
-    longest: usize,
+    joined: RankTable<u64>,
+    whole: RankTable<u32>,
+    filter: KeyFilter,
+    /// The longer words concatenated, and the start of each word by rank, followed by the end.
+    text: &'static [u8],
+    begins: &'static [u32],
 }
 
-/// Facts about the words that contain two adjacent bytes.
-#[derive(Clone, Copy)]
-struct BytePair {
-    /// Rank of the two bytes as a word, or [`NO_RANK`].
-    rank: i32,
-    /// For the last byte of one character and the first byte of the next: the lowest rank of a word that contains both
-    /// and starts inside the first character, or ends inside the second.
-    starts_inside: i32,
-    ends_inside: i32,
-    /// Row in [`WordStarts`] of the longer words that start with the two bytes; 0 if there are none.
-    row: u16,
-    is_inside: bool,
+/// Bytes at an address from which numbers of 64 bits can be read.
+#[repr(C, align(8))]
+struct AlignedBytes<B: ?Sized>(B);
+
+/// Borrows a table of an encoding as numbers from the file that the build script has written.
+macro_rules! table {
+    ($encoding:literal, $table:literal) => {{
+        static TABLE: &AlignedBytes<[u8]> =
+            &AlignedBytes(*include_bytes!(concat!(env!("OUT_DIR"), "/", $encoding, ".", $table)));
+        bytemuck::cast_slice(&TABLE.0)
+    }};
+}
+
+/// Returns the vocabulary of an encoding.
+macro_rules! vocabulary {
+    ($encoding:literal) => {
+        BpeVocabulary {
+            bytes: to_byte_ranks(table!($encoding, "bytes")),
+            pairs: table!($encoding, "pairs"),
+            rows: table!($encoding, "rows"),
+            starts: WordStarts::new(table!($encoding, "starts"), table!($encoding, "start_ranks")),
+            short: RankTable::new(table!($encoding, "short")),
+            joined: RankTable::new(table!($encoding, "joined")),
+            whole: RankTable::new(table!($encoding, "whole")),
+            filter: KeyFilter::new(table!($encoding, "filter")),
+            text: table!($encoding, "text"),
+            begins: table!($encoding, "begins"),
+        }
+    };
 }
 
 impl BpeVocabulary {
-    /// Builds the vocabulary from the build script's table.
-    pub fn new(table: &[u8]) -> Self {
-        let (halves, _) = table.as_chunks::<6>();
-        let halves = halves
-            .iter()
-            .map(|[a, b, c, d, e, f]| [[*a, *b, *c, 0], [*d, *e, *f, 0]].map(|half| u32::from_le_bytes(half) as usize));
-        let none = BytePair { rank: NO_RANK, starts_inside: NO_RANK, ends_inside: NO_RANK, row: 0, is_inside: false };
-        let (text, begins) = unpack_words(halves.clone());
-        let of_length = |lengths: RangeInclusive<u32>| {
-            begins.array_windows().filter(|[begin, end]| lengths.contains(&(end - begin))).count()
-        };
-        let long = of_length(MAX_SHORT_WORD_BYTES as u32 + 1..=u32::MAX);
-        let mut words = Self {
-            bytes: [NO_RANK; 256],
-            pairs: vec![none; 1 << 16].into(),
-            starts: WordStarts::default(),
-            filter: vec![0; 1 << (FILTER_BITS - 6)].into(),
-            short: RankTable::new(of_length(4..=MAX_SHORT_WORD_BYTES as u32)),
-            joined: RankTable::new(long),
-            whole: RankTable::new(long),
-            text,
-            begins,
-            longest: 0,
-        };
-        words.set_starts();
-        for (rank, halves) in (0..).zip(halves) {
-            words.add_word(rank, halves);
-        }
-        words
+    /// Returns the vocabulary of `o200k_base`.
+    pub fn o200k() -> Self {
+        vocabulary!("o200k")
     }
 
-    fn set_starts(&mut self) {
-        let starts = self.begins.array_windows().filter(|[begin, end]| end - begin >= 3);
-        let starts = starts.filter_map(|[begin, _]| self.text[*begin as usize..].first_chunk());
-        for [first, second, _] in starts.clone() {
-            self.pairs[pair_index(*first, *second)].row = 1;
-        }
-        let mut rows = 0;
-        for pair in self.pairs.iter_mut().filter(|pair| pair.row > 0) {
-            rows += 1;
-            pair.row = rows;
-        }
-        self.starts =
-            WordStarts::new(starts.map(|[first, second, third]| (self.pairs[pair_index(*first, *second)].row, *third)));
-    }
-
-    fn add_word(&mut self, rank: i32, [left, right]: [usize; 2]) {
-        let (start, end) = (self.begins[rank as usize] as usize, self.begins[rank as usize + 1] as usize);
-        let word = &self.text[start..end];
-        self.longest = self.longest.max(word.len());
-        if word.len() > 1 {
-            let border = start + (self.begins[left + 1] - self.begins[left]) as usize;
-            self.pairs[pair_index(self.text[border - 1], self.text[border])].is_inside = true;
-        }
-        match *word {
-            [byte] => self.bytes[usize::from(byte)] = rank,
-            [first, second] => self.pairs[pair_index(first, second)].rank = rank,
-            [first, second, third] => self.starts.set(self.pairs[pair_index(first, second)].row, third, rank),
-            _ => {
-                let bytes = WordKey::from_bytes(&self.text, start, end);
-                let key = if word.len() > MAX_SHORT_WORD_BYTES {
-                    WordKey::from_ranks(left as i32, right as i32)
-                } else {
-                    bytes
-                };
-                for (index, bit) in [key.filter_bit(), bytes.filter_bit()] {
-                    self.filter[index] |= bit;
-                }
-                if word.len() > MAX_SHORT_WORD_BYTES {
-                    self.joined.insert(key, rank);
-                    self.whole.insert(bytes, rank);
-                } else {
-                    self.short.insert(key, rank);
-                }
-            }
-        }
-        let is_inner = |byte: &&u8| (0x80..0xc0).contains(*byte);
-        let inner = if word[0].is_ascii() { 1 } else { word.iter().take_while(is_inner).count() };
-        if (1..word.len()).contains(&inner) {
-            let least = &mut self.pairs[pair_index(word[inner - 1], word[inner])].starts_inside;
-            *least = (*least).min(rank);
-        }
-        let last = word.len() - word.iter().rev().take_while(is_inner).count();
-        if last > 1 && (word[last - 1].is_ascii() || last - 1 + utf8_length(word[last - 1]) > word.len()) {
-            let least = &mut self.pairs[pair_index(word[last - 2], word[last - 1])].ends_inside;
-            *least = (*least).min(rank);
-        }
+    /// Returns the vocabulary of `cl100k_base`.
+    pub fn cl100k() -> Self {
+        vocabulary!("cl100k")
     }
 
     /// Returns the rank of a byte.
@@ -149,7 +79,7 @@ impl BpeVocabulary {
 
     /// Returns the rank of two bytes as a word, or [`NO_RANK`].
     pub fn pair_rank(&self, first: u8, second: u8) -> i32 {
-        self.pairs[pair_index(first, second)].rank
+        rank_at(self.pairs[pair_index(first, second)], 0)
     }
 
     /// Returns the rank of the merge of two words, or [`NO_RANK`]. The words are given by their bytes in `piece` and by
@@ -162,7 +92,7 @@ impl BpeVocabulary {
             _ if self.is_no_word_start(piece, start) => NO_RANK,
             _ => {
                 let key = WordKey::from_ranks(left, right);
-                if self.may_contain(key) { self.joined.find(key, |_| true) } else { NO_RANK }
+                if self.filter.may_contain(key) { self.joined.find(key, |_| true) } else { NO_RANK }
             }
         }
     }
@@ -173,49 +103,49 @@ impl BpeVocabulary {
             1 => self.byte_rank(text[start]),
             2 => self.pair_rank(text[start], text[start + 1]),
             length if length <= MAX_SHORT_WORD_BYTES => self.short_word_rank(text, start, end),
-            length if length > self.longest || self.is_no_word_start(text, start) => NO_RANK,
+            _ if self.is_no_word_start(text, start) => NO_RANK,
             _ => {
                 let key = WordKey::from_bytes(text, start, end);
                 let is_right =
                     |rank| self.text[self.begins[rank] as usize..self.begins[rank + 1] as usize] == text[start..end];
-                if self.may_contain(key) { self.whole.find(key, is_right) } else { NO_RANK }
+                if self.filter.may_contain(key) { self.whole.find(key, is_right) } else { NO_RANK }
             }
         }
     }
 
     #[inline]
     fn short_word_rank(&self, text: &[u8], start: usize, end: usize) -> i32 {
-        let row = self.pairs[pair_index(text[start], text[start + 1])].row;
+        let row = self.rows[pair_index(text[start], text[start + 1])];
         match self.starts.find(row, text[start + 2]) {
             None => NO_RANK,
             Some(rank) if end - start == 3 => rank,
             Some(_) => {
                 let key = WordKey::from_bytes(text, start, end);
-                if self.may_contain(key) { self.short.find(key, |_| true) } else { NO_RANK }
+                if self.filter.may_contain(key) { self.short.find(key, |_| true) } else { NO_RANK }
             }
         }
     }
 
     fn is_no_word_start(&self, text: &[u8], start: usize) -> bool {
-        self.starts.find(self.pairs[pair_index(text[start], text[start + 1])].row, text[start + 2]).is_none()
-    }
-
-    fn may_contain(&self, key: WordKey) -> bool {
-        let (index, bit) = key.filter_bit();
-        self.filter[index] & bit != 0
+        self.starts.find(self.rows[pair_index(text[start], text[start + 1])], text[start + 2]).is_none()
     }
 
     /// Returns true if the two bytes are adjacent in no word, so that no token spans them.
     pub fn is_border(&self, first: u8, second: u8) -> bool {
-        !self.pairs[pair_index(first, second)].is_inside
+        self.pairs[pair_index(first, second)] & IS_INSIDE == 0
     }
 
     /// Returns the lowest rank of a word that contains a part of the character `start..end` and an adjacent byte. Below
     /// this rank, all merges of the character's bytes stay inside it.
     pub fn min_crossing_rank(&self, text: &[u8], start: usize, end: usize) -> i32 {
-        let before = if start > 0 { self.pairs[pair_index(text[start - 1], text[start])].ends_inside } else { NO_RANK };
-        let behind =
-            if end < text.len() { self.pairs[pair_index(text[end - 1], text[end])].starts_inside } else { NO_RANK };
+        let before = match start {
+            0 => NO_RANK,
+            _ => rank_at(self.pairs[pair_index(text[start - 1], text[start])], ENDS_INSIDE_SHIFT),
+        };
+        let behind = match text.get(end) {
+            None => NO_RANK,
+            Some(next) => rank_at(self.pairs[pair_index(text[end - 1], *next)], STARTS_INSIDE_SHIFT),
+        };
         before.min(behind)
     }
 
@@ -229,124 +159,52 @@ impl BpeVocabulary {
     }
 }
 
-/// Returns the byte length of the UTF-8 character that begins with `byte`; 1 if no character begins with it.
-pub fn utf8_length(byte: u8) -> usize {
-    match byte {
-        ..=0xbf => 1,
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        _ => 4,
+/// Copies the ranks of all bytes, so that a look-up needs no check.
+fn to_byte_ranks(table: &[i32]) -> [i32; 256] {
+    std::array::from_fn(|byte| table[byte])
+}
+
+/// Returns one of the ranks in the facts about a pair of bytes.
+fn rank_at(facts: u64, shift: u32) -> i32 {
+    (facts >> shift) as i32 & NO_RANK
+}
+
+/// Filter with one bit per hash prefix in the tables; most lookups find nothing and end here.
+struct KeyFilter {
+    bits: &'static [u64],
+    /// Number of hash bits that are not part of the index of a bit.
+    shift: u32,
+}
+
+impl KeyFilter {
+    fn new(bits: &'static [u64]) -> Self {
+        Self { bits, shift: index_shift(bits.len() * 64) }
+    }
+
+    fn may_contain(&self, key: WordKey) -> bool {
+        let (index, bit) = key.filter_bit(self.shift);
+        self.bits[index] & bit != 0
     }
 }
 
-fn pair_index(first: u8, second: u8) -> usize {
-    usize::from(u16::from_be_bytes([first, second]))
-}
-
-/// Returns all words concatenated and the start of each word, followed by the end.
-fn unpack_words(halves: impl Iterator<Item = [usize; 2]>) -> (Vec<u8>, Vec<u32>) {
-    let (mut text, mut begins) = (Vec::new(), vec![0]);
-    for [left, right] in halves {
-        if right >= begins.len() {
-            text.push(left as u8);
-        } else {
-            for half in [left, right] {
-                text.extend_from_within(begins[half] as usize..begins[half + 1] as usize);
-            }
-        }
-        begins.push(text.len() as u32);
-    }
-    (text, begins)
-}
-
-/// Search key of a [`RankTable`].
-#[derive(Clone, Copy)]
-struct WordKey {
-    /// Tag with as many bits as remain beside a rank.
-    tag: u64,
-    hash: u64,
-}
-
-impl WordKey {
-    /// Returns the key of a merge of two words; its tag is unique.
-    fn from_ranks(left: i32, right: i32) -> Self {
-        Self::from_tag((left as u64) << RANK_BITS | right as u64)
-    }
-
-    /// Returns the key of a word. For a short word the tag is unique: its bytes followed by a 1 bit. For a longer word
-    /// the tag is a part of the hash.
-    fn from_bytes(text: &[u8], start: usize, end: usize) -> Self {
-        let length = end - start;
-        if length > MAX_SHORT_WORD_BYTES {
-            let hash = hash_word(&text[start..end]);
-            return Self { tag: hash >> RANK_BITS | 1 << (8 * MAX_SHORT_WORD_BYTES + 5), hash };
-        }
-        let eight = match text[start..].first_chunk() {
-            Some(eight) => *eight,
-            None => {
-                let mut eight = [0; 8];
-                eight[..length].copy_from_slice(&text[start..end]);
-                eight
-            }
-        };
-        let end = 1 << (8 * length);
-        Self::from_tag(u64::from_le_bytes(eight) & (end - 1) | end)
-    }
-
-    /// Returns the word index and the bit mask of this key in the filter.
-    fn filter_bit(self) -> (usize, u64) {
-        let bit = self.hash >> (u64::BITS - FILTER_BITS);
-        (bit as usize / 64, 1 << (bit % 64))
-    }
-
-    fn from_tag(tag: u64) -> Self {
-        Self { tag, hash: tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) }
-    }
-}
-
-/// Hashes at least five bytes; the high bits are the best distributed.
-fn hash_word(word: &[u8]) -> u64 {
-    let mix = |hash: u64, part: u64| (hash.rotate_left(29) ^ part).wrapping_mul(0x517c_c1b7_2722_0a95);
-    let length = word.len() as u64;
-    let Some(last) = word.last_chunk() else {
-        let four = |four: Option<&[u8; 4]>| four.map_or(0, |four| u64::from(u32::from_le_bytes(*four)));
-        return mix(length, four(word.first_chunk()) | four(word.last_chunk()) << 32);
-    };
-    let (mut hash, mut rest) = (length, word);
-    while let Some((part, behind)) = rest.split_first_chunk() {
-        hash = mix(hash, u64::from_le_bytes(*part));
-        rest = behind;
-    }
-    if rest.is_empty() { hash } else { mix(hash, u64::from_le_bytes(*last)) }
-}
-
-/// Hash table from keys to ranks.
-struct RankTable {
+/// Hash table from keys to ranks. The slots are numbers of 64 bits, or of 32 bits if their tags are not unique.
+struct RankTable<S: 'static> {
     /// Tag and rank in each slot, with linear probing; 0 marks a free slot.
-    slots: Box<[u64]>,
+    slots: &'static [S],
     /// Number of hash bits that are not part of the slot index.
     shift: u32,
 }
 
-impl RankTable {
-    fn new(words: usize) -> Self {
-        let places = (words + words / 4).next_power_of_two();
-        Self { slots: vec![0; places].into(), shift: u64::BITS - places.trailing_zeros() }
-    }
-
-    fn insert(&mut self, key: WordKey, rank: i32) {
-        let mut place = (key.hash >> self.shift) as usize;
-        while self.slots[place] != 0 {
-            place = (place + 1) & (self.slots.len() - 1);
-        }
-        self.slots[place] = key.tag << RANK_BITS | rank as u64;
+impl<S: Copy + Into<u64> + 'static> RankTable<S> {
+    fn new(slots: &'static [S]) -> Self {
+        Self { slots, shift: index_shift(slots.len()) }
     }
 
     /// Returns the rank of the first entry with the key's tag for which `is_right` returns true, or [`NO_RANK`].
     fn find(&self, key: WordKey, is_right: impl Fn(usize) -> bool) -> i32 {
         let mut place = (key.hash >> self.shift) as usize;
         loop {
-            let slot = self.slots[place];
+            let slot: u64 = self.slots[place].into();
             let rank = slot as usize & ((1 << RANK_BITS) - 1);
             match () {
                 () if slot == 0 => return NO_RANK,

@@ -220,8 +220,8 @@ fn read_memory(store: &Store, agent: &str, session: &str) -> Result<SessionMemor
 }
 
 /// Projects the ledger within `cap` tokens. The cheap upper bound of the token count in `world` decides; the exact
-/// tokenizer takes 50 ms to load and is used only if that bound drops an element because of characters that it cannot
-/// judge, or if `counted` asks for it.
+/// tokenizer is used only if that bound drops an element because of characters that it cannot judge, or if `counted`
+/// asks for it.
 fn fit_budget(
     view: &LedgerView<'_>,
     world: &LedgerWorld<'_>,
