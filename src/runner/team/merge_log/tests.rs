@@ -107,6 +107,8 @@ struct Machine {
     /// Runs of panels, of this machine and of others.
     lists: Vec<RunRecord>,
     forgotten: Vec<MachineName>,
+    /// Number of lines of the log that the last exchange knew.
+    exchanged: usize,
     /// Difference of its wall clock from that of the others.
     skew_ms: i64,
 }
@@ -130,6 +132,7 @@ impl Machine {
             received: Vec::new(),
             lists: Vec::new(),
             forgotten: Vec::new(),
+            exchanged: 0,
             skew_ms: [0, 3 * DAY_MS, -2 * DAY_MS][number % 3],
         }
     }
@@ -223,9 +226,12 @@ impl Machine {
     fn receive(&mut self, decisions: Vec<SharedDecision>, at: Time) {
         let is_used = |decision: &SharedDecision| !decision.id.machine.is_forgotten(&self.forgotten);
         let new: Vec<SharedDecision> = decisions.into_iter().filter(is_used).collect();
-        let findings = new.iter().map(|decision| decision.finding_id.clone()).collect();
+        // An exchange compares what was decided here since the one before, too.
+        let own = self.log[self.exchanged..].iter().map(|line| line.finding_id.clone());
+        let findings = new.iter().map(|decision| decision.finding_id.clone()).chain(own).collect();
         self.received.extend(new);
         self.compare(&findings, at);
+        self.exchanged = self.log.len();
     }
 
     fn forget(&mut self, other: MachineName, at: Time) {
@@ -356,6 +362,25 @@ proptest! {
             prop_assert_eq!(state, &states[0]);
         }
     }
+}
+
+#[test]
+fn a_decision_of_a_person_stands_against_a_later_claim_of_the_own_assistant_from_the_next_exchange_on() {
+    let mut machines: Vec<Machine> = (0..2).map(Machine::new).collect();
+    let decide = |status, is_assistant| Step::Decide { machine: 0, finding: 0, status, is_assistant };
+    let steps = [
+        decide(FindingStatus::Addressed, false),
+        Step::Review { machine: 0, finding: 0, status: FindingStatus::Open },
+        decide(FindingStatus::Addressed, true),
+    ];
+    for (number, step) in steps.iter().enumerate() {
+        perform(&mut machines, step, number);
+    }
+    deliver_everything(&mut machines, steps.len());
+    assert_eq!(machines[0].log.last().map(|line| line.actor), Some(Actor::User));
+    let lines = machines[0].log.len();
+    deliver_everything(&mut machines, steps.len());
+    assert_eq!(machines[0].log.len(), lines, "what is settled needs no line");
 }
 
 #[test]
