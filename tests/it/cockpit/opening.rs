@@ -1,5 +1,7 @@
 //! Opening the cockpit: what nobody has reviewed is reviewed at no cost, and nobody who costs money is asked.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use super::{Cockpit, repository};
@@ -180,9 +182,16 @@ fn a_worker_that_dies_is_announced_and_the_form_says_that_its_review_goes_on() {
     wait_for("the first request", || (model.asked() == 1).then_some(()));
     let mut cockpit = Cockpit::open(&place.test);
     cockpit.wait_for("reviewing");
-    let worker = place.worker(&run).expect("a worker");
-    signal(worker, Signal::KILL);
-    cockpit.wait_for(&format!("the worker that reviewed {}", short_head(&place.test)));
+    let announcement = format!("the worker that reviewed {}", short_head(&place.test));
+    signal(place.worker(&run).expect("a worker"), Signal::KILL);
+    // A cockpit that is still opening goes on with the review of a dead worker. Then the next worker dies.
+    let has_resumed = |screen: &str| screen.contains("1 run resumed");
+    cockpit.wait("an answer to the death", |screen| screen.contains(&announcement) || has_resumed(screen));
+    if cockpit.look_for(Duration::ZERO, has_resumed) {
+        let next = wait_for("the next worker", || place.worker(&run).filter(|_| place.attempt(&run) == Some(2)));
+        signal(next, Signal::KILL);
+        cockpit.wait_for(&announcement);
+    }
     cockpit.press("r");
     cockpit.wait_for("goes on with");
     cockpit.press("\x1b");
