@@ -453,7 +453,7 @@ mod tests {
             offered.into_iter().map(|offered| (offered.terms.name, offered.obstacle)).collect::<Vec<_>>()
         };
         let builtin = (BUILTIN_REVIEWER.to_owned(), None);
-        assert_eq!(offered(&fixture), [builtin.clone()]);
+        assert_eq!(offered(&fixture), std::slice::from_ref(&builtin));
         let settings = Arc::make_mut(&mut fixture.services.settings);
         settings.default_panel = "ghost".to_owned();
         let obstacle = "there is no panel named \"ghost\"; there are: none".to_owned();

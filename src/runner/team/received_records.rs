@@ -427,7 +427,6 @@ fn bound_figures(run: &mut RunRecord) {
         &mut usage.phase_timings.resolve_ms,
     ];
     numbers.into_iter().for_each(|number| *number = (*number).min(MAX_FIGURE));
-    let bound_cost = |cost: f64| if cost.is_finite() { cost.clamp(0.0, MAX_COST) } else { 0.0 };
     usage.cost = bound_cost(usage.cost);
     usage.answered_by.truncate(MAX_ANSWERERS);
     for answerer in &mut usage.answered_by {
@@ -443,6 +442,10 @@ fn bound_figures(run: &mut RunRecord) {
     run.outcome.scanned_findings.truncate(RunRecord::MAX_DIGESTS);
     run.outcome.listed_as.truncate(RunRecord::MAX_DIGESTS);
     run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
+}
+
+fn bound_cost(cost: f64) -> f64 {
+    if cost.is_finite() { cost.clamp(0.0, MAX_COST) } else { 0.0 }
 }
 
 /// Keeps the reports that the list of another machine's panel has merged as a list can have them: into findings that the record names,
