@@ -38,7 +38,7 @@ struct KnownRepo {
     problem: Option<String>,
 }
 
-/// What the runs of a repository do and did last.
+/// Current and last activity of the runs of a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct RepoActivity {
     /// Number of runs that have not ended.

@@ -80,9 +80,14 @@ pub fn match_earlier_findings(
             pairs.extend(score_likeness(report, &earlier[known]).map(|likeness| (likeness, number, known)));
         }
     }
-    // The most similar pair comes first; equal pairs are in the order of the reports.
+    choose_pairs(pairs, reports.len())
+}
+
+/// Chooses the most similar pairs of likeness, report and earlier finding, so that each stands in at most one pair. Equal pairs are in
+/// the order of the reports. Returns the earlier finding for each report.
+fn choose_pairs(mut pairs: Vec<(u32, usize, usize)>, reports: usize) -> Vec<Option<usize>> {
     pairs.sort_by_key(|&(likeness, number, known)| (std::cmp::Reverse(likeness), number, known));
-    let mut found = vec![None; reports.len()];
+    let mut found = vec![None; reports];
     let mut taken = HashSet::new();
     for (_, number, known) in pairs {
         if found[number].is_none() && taken.insert(known) {
@@ -335,15 +340,7 @@ mod tests {
                 }
             }
         }
-        pairs.sort_by_key(|&(likeness, number, known)| (std::cmp::Reverse(likeness), number, known));
-        let mut found = vec![None; reports.len()];
-        let mut taken = HashSet::new();
-        for (_, number, known) in pairs {
-            if found[number].is_none() && taken.insert(known) {
-                found[number] = Some(known);
-            }
-        }
-        found
+        choose_pairs(pairs, reports.len())
     }
 
     const PATHS: [&str; 3] = ["a", "b", "c"];

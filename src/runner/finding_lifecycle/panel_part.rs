@@ -356,27 +356,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::{FindingCounts, ListedReport};
-    use crate::review::RunCost;
+    use crate::domain::ListedReport;
+    use crate::runner::finding_lifecycle::settle_silence::build_outcome;
 
     const RUN: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E";
 
     fn list(findings: Vec<Finding>) -> ReviewOutcome {
-        ReviewOutcome {
-            status: RunStatus::Completed,
-            findings,
-            unraised: Vec::new(),
-            moved_ids: BTreeMap::new(),
-            counts: FindingCounts::default(),
-            coverage: Coverage::default(),
-            summary: String::new(),
-            notes: Vec::new(),
-            rejected: Vec::new(),
-            failure: None,
-            cancel: None,
-            budget_stop: None,
-            spent: RunCost::default(),
-        }
+        build_outcome(findings, Vec::new(), Coverage::default())
     }
 
     /// Returns a finding of a list with the ids of its reports, and the reasons why they were held back.

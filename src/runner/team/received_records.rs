@@ -551,8 +551,8 @@ mod tests {
         }
     }
 
-    /// Of the reports that a list has merged, those leave that belong to a finding which the record names; and of those that another
-    /// machine sends, those count that a list can have.
+    /// Checks that a merged report leaves this machine only with a finding that the record names, and that a received one counts
+    /// only if a list can have it.
     #[test]
     fn merged_reports_belong_to_findings_that_the_record_names() {
         let id =
