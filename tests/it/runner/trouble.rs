@@ -5,8 +5,10 @@ use rstest::rstest;
 
 use super::place::{Place, is_starting, wait_for};
 
-/// Records a run with the request of `model`, in an earlier state of its life.
+/// Records a run with the request of `model`, in an earlier state of its life. Before that, waits for the end of the
+/// model's worker: at its end it settles dead runs and starts pending ones, and so would lock the new run.
 fn like(place: &Place, model: &RunId, id: &str, change: impl FnOnce(&mut RunRecord)) -> RunId {
+    wait_for("the end of the worker", || (!is_starting(&place.store(), model)).then_some(()));
     let mut record = place.run(model);
     record.run_id = id.parse().expect("an id");
     record.subject.scope_hash = "another".to_owned();
