@@ -85,6 +85,8 @@ use args::{Cli, CliCommand};
 use error::{CliError, CliExitCode};
 use session::Invocation;
 
+use crate::store::triage::UndoDirection;
+
 /// Parses the arguments, runs the command and returns the exit code of the process.
 pub fn main() -> ExitCode {
     crash_report::install();
@@ -163,7 +165,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Mute(arguments)) => mute::mute(&invocation, &arguments),
         Some(CliCommand::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
         Some(CliCommand::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
-        Some(CliCommand::Redo(_)) => undo::run(&invocation, undo::UndoDirection::Redo),
+        Some(CliCommand::Redo(_)) => undo::run(&invocation, UndoDirection::Redo),
         Some(CliCommand::Cancel(arguments)) => cancel::run(&invocation, &arguments),
         Some(CliCommand::Pause(arguments)) => pause::run(&invocation, &arguments),
         Some(CliCommand::Resume(arguments)) => resume::run(&invocation, &arguments),

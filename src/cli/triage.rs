@@ -95,7 +95,8 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let chosen = resolve_findings(&session, arguments)?;
     let change = StatusChange { actor: actor.actor, status, reason };
-    let lines = set_status(&session.store, &session.ambient, &chosen, change).map_err(|error| match error {
+    let places = (Some(&session.repo), &session.store);
+    let lines = set_status(places, &session.ambient, &chosen, change).map_err(|error| match error {
         SetStatusError::Store(error) => error.into(),
         refused => refuse(&actor, &refused),
     })?;

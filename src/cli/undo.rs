@@ -13,9 +13,9 @@ use super::{fix, output};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Disposition, FindingId, FindingStatus};
-use crate::runner::{redo_triage, undo_triage};
+use crate::runner::undo_or_redo_triage;
 use crate::store::LastLines;
-use crate::store::triage::UndoOutcome;
+use crate::store::triage::{UndoDirection, UndoOutcome};
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
@@ -28,13 +28,6 @@ pub struct UndoArgs {
 /// Arguments of `redo` (none).
 #[derive(Debug, Args)]
 pub struct RedoArgs {}
-
-/// Direction of a step through the history of decisions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UndoDirection {
-    Undo,
-    Redo,
-}
 
 impl UndoArgs {
     /// Returns the direction that `--redo` selects.
@@ -52,10 +45,7 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
     let actor = invocation.actor()?;
     let (services, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
     let place = (Some(&services.repo), &services.store);
-    let step = match direction {
-        UndoDirection::Undo => undo_triage(place, &services.ambient, actor.actor)?,
-        UndoDirection::Redo => redo_triage(place, &services.ambient, actor.actor)?,
-    };
+    let step = undo_or_redo_triage(place, &services.ambient, direction, actor.actor)?;
     let said = match (step, direction) {
         // What the user decided, only the user takes back.
         (UndoOutcome::Nothing, _) if actor.is_assistant() => {

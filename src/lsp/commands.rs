@@ -93,7 +93,8 @@ fn decide(
     decider: Decider<'_>,
 ) -> Result<(), String> {
     let change = StatusChange { actor: decider.actor, status, reason };
-    let decided = set_status(&services.store, &services.ambient, std::slice::from_ref(id), change);
+    let places = (Some(&services.repo), &services.store);
+    let decided = set_status(places, &services.ambient, std::slice::from_ref(id), change);
     decided.map(drop).map_err(|error| {
         let hint = match &error {
             SetStatusError::Store(error) => error.hint(),

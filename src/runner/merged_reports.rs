@@ -111,7 +111,7 @@ mod tests {
     use crate::domain::{Actor, Disposition, FindingStatus, NoteKind, Priority, Rating, RunId, SnoozeEnd};
     use crate::runner::fixture::RunnerFixture;
     use crate::store::rating_after;
-    use crate::store::triage::UndoOutcome;
+    use crate::store::triage::{UndoDirection, UndoOutcome};
 
     #[test]
     fn a_list_takes_over_what_was_written_while_its_members_worked() {
@@ -161,9 +161,11 @@ mod tests {
         assert_eq!((ratings.len(), rating_after(&ratings, &listed)), (2, rating));
         assert_eq!(store.notes(&listed).expect("readable"), [FindingNote { finding_id: listed.clone(), ..note }]);
         assert_eq!(store.notes(&other).expect("readable"), []);
-        let undone = store.undo(Actor::User, None, time(30), |_, _| Ok(Vec::new())).expect("undone");
+        let undo =
+            |seconds| store.undo_or_redo(UndoDirection::Undo, Actor::User, None, time(seconds), |_, _| Ok(Vec::new()));
+        let undone = undo(30).expect("undone");
         assert!(matches!(&undone, UndoOutcome::Rated(lines) if lines.len() == 2), "{undone:?}");
-        let undone = store.undo(Actor::User, None, time(31), |_, _| Ok(Vec::new())).expect("undone");
+        let undone = undo(31).expect("undone");
         assert!(matches!(&undone, UndoOutcome::Snoozed(lines) if lines.len() == 2), "{undone:?}");
     }
 

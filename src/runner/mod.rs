@@ -152,7 +152,7 @@ pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub(crate) use set_status::{DecidedFinding, SetStatusError, StatusChange, find_decided, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use stored_reports::{StoredReports, find_listed_reports};
-pub(crate) use team::{FollowerProcess, RecordCounts, SyncError, SyncReport, TeamSync, redo_triage, undo_triage};
+pub(crate) use team::{FollowerProcess, RecordCounts, SyncError, SyncReport, TeamSync, undo_or_redo_triage};
 pub(crate) use uncommitted_elsewhere::UncommittedElsewhere;
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,

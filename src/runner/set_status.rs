@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use crate::config::ClockAndIds;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
+use crate::git::Repo;
 use crate::policy::{self, Refusal};
+use crate::runner::team::find_standing;
 use crate::store::{ListedReports, Store, StoreError};
 
 /// Requested change of the status of findings.
@@ -72,19 +74,25 @@ pub fn find_decided(
 
 /// Sets the status of the chosen findings and returns the stored dispositions, which are about the findings that
 /// [`find_decided`] returns. Findings that already have the status are skipped. If the actor may not change one of the others,
-/// none is changed.
+/// none is changed. Findings of lists of the team's panels that follow the decided ones do so at once ([`find_standing`]).
 ///
 /// # Errors
 ///
 /// If the actor may not set the status, or the store cannot be locked, read or written.
 pub fn set_status(
-    store: &Store,
+    (repo, store): (Option<&Repo>, &Store),
     ambient: &ClockAndIds,
     chosen: &[FindingId],
     change: StatusChange<'_>,
 ) -> Result<Vec<Disposition>, SetStatusError> {
-    let mut lines = store.decide(|log| build_dispositions((store, ambient), log, chosen, change))?;
-    lines.retain(|line| line.merged_into.is_none());
+    let mut lines = store.decide(|log| -> Result<Vec<Disposition>, SetStatusError> {
+        let mut lines = build_dispositions((store, ambient), log, chosen, change)?;
+        if let Some(at) = lines.last().map(|line| line.at) {
+            lines.extend(find_standing((repo, store), (log, &lines), at)?);
+        }
+        Ok(lines)
+    })?;
+    lines.retain(|line| line.merged_into.is_none() && line.team.is_none());
     Ok(lines)
 }
 
@@ -151,7 +159,7 @@ mod tests {
         store.decide(|_| Ok::<_, StoreError>(lines)).expect("stored");
         let set = |chosen: &[&FindingId], actor: Actor, status: FindingStatus| {
             let chosen: Vec<FindingId> = chosen.iter().map(|id| (*id).clone()).collect();
-            let lines = set_status(store, ambient, &chosen, StatusChange { actor, status, reason: "said" });
+            let lines = set_status((None, store), ambient, &chosen, StatusChange { actor, status, reason: "said" });
             let lines = lines.expect("allowed").into_iter();
             lines.map(|line| (line.finding_id, line.previous, line.status)).collect::<Vec<_>>()
         };
@@ -171,7 +179,7 @@ mod tests {
             ["older", "report", "listed"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
         let run = fixture.write_list(&[(&listed, &[&report])]);
         let change = |status: FindingStatus| StatusChange { actor: Actor::User, status, reason: "said" };
-        set_status(store, ambient, std::slice::from_ref(&report), change(Dismissed)).expect("allowed");
+        set_status((None, store), ambient, std::slice::from_ref(&report), change(Dismissed)).expect("allowed");
         store
             .decide(|log| {
                 let merge = Disposition::from_merge(&older, Open, &report, &run, ambient.now());
@@ -181,7 +189,7 @@ mod tests {
             .expect("stored");
         let before = store.triage_log().expect("readable").len();
         let chosen = [report.clone(), older, report.clone()];
-        set_status(store, ambient, &chosen, change(FindingStatus::Addressed)).expect("allowed");
+        set_status((None, store), ambient, &chosen, change(FindingStatus::Addressed)).expect("allowed");
         let log = store.triage_log().expect("readable");
         let lines: Vec<&FindingId> = log.iter().skip(before).map(|line| &line.finding_id).collect();
         assert_eq!(lines, [&report, &listed]);
@@ -196,7 +204,7 @@ mod tests {
             ["report", "listed", "shared", "other"].map(|code| FindingId::from_parts("X", "a.rs", code, 0));
         let set = |id: &FindingId, status: FindingStatus| {
             let change = StatusChange { actor: Actor::User, status, reason: "said" };
-            let lines = set_status(store, ambient, std::slice::from_ref(id), change).expect("allowed");
+            let lines = set_status((None, store), ambient, std::slice::from_ref(id), change).expect("allowed");
             lines.into_iter().map(|line| (line.finding_id, line.previous, line.status)).collect::<Vec<_>>()
         };
         // Two members reported different problems under `shared`, so the list has it for none of them alone.

@@ -66,7 +66,9 @@ pub fn snooze_after(log: &[FindingSnooze], id: &FindingId) -> Option<SnoozeEnd> 
 mod tests {
     use super::*;
     use crate::domain::{Actor, Disposition, Time, TriageAction};
-    use crate::store::{RepoInfo, triage::UndoOutcome};
+    use crate::store::RepoInfo;
+    use crate::store::triage::UndoDirection::{Redo, Undo};
+    use crate::store::triage::UndoOutcome;
 
     fn snooze(n: u8, until: Option<i64>, group: &str, at: i64) -> FindingSnooze {
         let time = |seconds| Time::from_second(seconds).expect("a time");
@@ -82,7 +84,7 @@ mod tests {
     }
 
     /// Outside of a team, no decision of others stands.
-    fn alone(_: &[Disposition], _: &[Disposition]) -> Result<Vec<Disposition>, StoreError> {
+    fn alone(_: &[Disposition], _: &mut Vec<Disposition>) -> Result<Vec<Disposition>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -103,18 +105,13 @@ mod tests {
         }
         assert_eq!(store.snoozes().expect("both"), [two.clone(), longer.clone()]);
         let now = Time::from_second(3).expect("a time");
-        let Ok(UndoOutcome::Snoozed(lines)) = store.undo(Actor::User, None, now, alone) else {
-            panic!("a snooze is undone")
-        };
+        let step = |direction| store.undo_or_redo(direction, Actor::User, None, now, alone);
+        let Ok(UndoOutcome::Snoozed(lines)) = step(Undo) else { panic!("a snooze is undone") };
         assert_eq!(lines.iter().map(|line| &line.until).collect::<Vec<_>>(), [&one.until]);
-        assert!(
-            matches!(store.undo(Actor::User, None, now, alone), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2)
-        );
+        assert!(matches!(step(Undo), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
         assert_eq!(store.snoozes().expect("none"), []);
-        assert_eq!(store.undo(Actor::User, None, now, alone).expect("nothing is left"), UndoOutcome::Nothing);
-        assert!(
-            matches!(store.redo(Actor::User, None, now, alone), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2)
-        );
+        assert_eq!(step(Undo).expect("nothing is left"), UndoOutcome::Nothing);
+        assert!(matches!(step(Redo), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
         assert_eq!(store.snoozes().expect("both").len(), 2);
         assert!(store.verify().expect("verified").is_clean());
     }

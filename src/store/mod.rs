@@ -491,7 +491,8 @@ impl Store {
             }
             let line = pending_lessons::DispositionLine {
                 disposition: &line,
-                private: self.learning == LearningPolicy::Refused,
+                // A decision of the team is learned from where it was made.
+                private: self.learning == LearningPolicy::Refused || line.team.is_some(),
             };
             serde_json::to_writer(&mut bytes, &line)
                 .map_err(|source| StoreError::Encode { what: "a disposition", source })?;

@@ -345,8 +345,7 @@ impl Store {
         }
     }
 
-    /// Returns every readable line of `triage.ndjson`, oldest first, for [`super::triage::next_undo`] and
-    /// [`super::triage::next_redo`].
+    /// Returns every readable line of `triage.ndjson`, oldest first, for [`super::triage::find_next_step`].
     ///
     /// # Errors
     /// Returns an error when the file cannot be read.

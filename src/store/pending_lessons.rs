@@ -183,4 +183,24 @@ mod tests {
         store.mark_learned(first).expect("written");
         assert_eq!(read_from(), first);
     }
+
+    #[test]
+    fn what_others_have_decided_teaches_nothing_here() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: SCHEMA_VERSION, key: "k".into(), name: "n".into(), common_dir: "d".into() };
+        let store = Store::open(folder.path(), info).expect("opens");
+        let own = serde_json::json!({
+            "finding_id": "f_0000000000000001", "status": "dismissed", "previous": "open", "actor": "user",
+            "reason": "mine", "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g",
+        });
+        let mut received = own.clone();
+        received["reason"] = "Bob's".into();
+        received["team"] = serde_json::json!({ "clock": [1, 0], "machine": "bob-1", "person": { "name": "Bob" } });
+        // After an undo, or where the list of a panel has taken it over, it is appended like an own one.
+        let lines = [own, received].map(|line| serde_json::from_value::<Disposition>(line).expect("a line"));
+        store.append_dispositions(&lines).expect("stored");
+        let decided = store.pending_lessons(9).expect("readable").decided;
+        assert_eq!(decided.iter().map(|line| line.reason.as_str()).collect::<Vec<_>>(), ["mine"]);
+        assert_eq!(store.triage_log().expect("readable"), lines);
+    }
 }

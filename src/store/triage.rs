@@ -12,6 +12,41 @@ use crate::domain::{
     Rating, SnoozeEnd, Time, TriageAction,
 };
 
+/// Direction of a step through what an author has decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoDirection {
+    /// Takes back the last step that is not undone yet.
+    Undo,
+    /// Makes the step again that was undone last, unless the author has decided since.
+    Redo,
+}
+
+impl UndoDirection {
+    /// Returns the action of the lines of a step.
+    pub fn action(self) -> TriageAction {
+        match self {
+            Self::Undo => TriageAction::Undo,
+            Self::Redo => TriageAction::Redo,
+        }
+    }
+
+    /// Returns the status of a fix for which a step also changes files.
+    fn fix_status(self) -> FixStatus {
+        match self {
+            Self::Undo => FixStatus::Applied,
+            Self::Redo => FixStatus::Undone,
+        }
+    }
+
+    /// Returns the value of a finding before and after a step, given those that the author set: `before` in place of `after`.
+    fn orient<T>(self, before: T, after: T) -> (T, T) {
+        match self {
+            Self::Undo => (after, before),
+            Self::Redo => (before, after),
+        }
+    }
+}
+
 /// Result of an undo or redo.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UndoOutcome {
@@ -201,47 +236,21 @@ impl Store {
         })
     }
 
-    /// Undoes the actor's own last triage, in a team also that of another machine of the person with this address that is
-    /// not forgotten. For the decisions of an applied fix, the caller must revert the patch. Appends the lines of `find_standing`
-    /// after the undone ones; it gets the log so far and the new lines.
+    /// Undoes the actor's own last triage, or redoes what was undone last; in a team also that of another machine of the person with
+    /// this address that is not forgotten. For the decisions of a fix whose files the step changes, the caller must change them.
+    ///
+    /// `find_standing` gets the log so far and the new lines, of which it may leave some out. The lines that it returns are appended
+    /// after them.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written, or the error of `find_standing`.
-    pub fn undo(
+    pub fn undo_or_redo(
         &self,
+        direction: UndoDirection,
         actor: Actor,
         email: Option<&str>,
         at: Time,
-        find_standing: impl FnOnce(&[Disposition], &[Disposition]) -> Result<Vec<Disposition>, StoreError>,
-    ) -> Result<UndoOutcome, StoreError> {
-        let next = |log: TriageLog<'_>, author: UndoAuthor<'_>| next_undo(log, author, at);
-        self.undo_or_redo(FixStatus::Applied, actor, email, next, find_standing)
-    }
-
-    /// Redoes the actor's own last undone triage, see [`Store::undo`]. For the decisions of a reverted fix, the caller must
-    /// apply the patch again.
-    ///
-    /// # Errors
-    /// Returns an error when the store cannot be locked, read or written, or the error of `find_standing`.
-    pub fn redo(
-        &self,
-        actor: Actor,
-        email: Option<&str>,
-        at: Time,
-        find_standing: impl FnOnce(&[Disposition], &[Disposition]) -> Result<Vec<Disposition>, StoreError>,
-    ) -> Result<UndoOutcome, StoreError> {
-        let next = |log: TriageLog<'_>, author: UndoAuthor<'_>| next_redo(log, author, at);
-        self.undo_or_redo(FixStatus::Undone, actor, email, next, find_standing)
-    }
-
-    /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
-    fn undo_or_redo(
-        &self,
-        of_files: FixStatus,
-        actor: Actor,
-        email: Option<&str>,
-        next: impl FnOnce(TriageLog<'_>, UndoAuthor<'_>) -> Option<UndoStep>,
-        find_standing: impl FnOnce(&[Disposition], &[Disposition]) -> Result<Vec<Disposition>, StoreError>,
+        find_standing: impl FnOnce(&[Disposition], &mut Vec<Disposition>) -> Result<Vec<Disposition>, StoreError>,
     ) -> Result<UndoOutcome, StoreError> {
         if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {
             // Nothing was ever decided, so the store need not be created.
@@ -252,7 +261,7 @@ impl Store {
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
             let team = self.load_author_team(email)?;
             let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
-            let lines = match next(log, author) {
+            let mut lines = match find_next_step(log, author, direction, at) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
                     self.append_snoozes(&lines)?;
@@ -265,20 +274,30 @@ impl Store {
                 Some(UndoStep::Decide(lines)) => lines,
             };
             if let Some(id) = lines.first().and_then(|line| parse_fix_group(&line.group)) {
-                if let Some(fix) = self.fix(&id)?.filter(|fix| fix.status == of_files) {
+                if let Some(fix) = self.fix(&id)?.filter(|fix| fix.status == direction.fix_status()) {
                     return Ok(UndoOutcome::Fix(Box::new(fix)));
                 }
                 // A fix that was dropped cannot address a finding, so its redo records nothing.
-                if of_files == FixStatus::Undone {
+                if direction == UndoDirection::Redo {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
             let mut new = lines.clone();
             new.extend(self.merge_undone_reports(&decisions, &lines)?);
-            let standing = find_standing(&decisions, &new)?;
+            let standing = find_standing(&decisions, &mut new)?;
+            let is_followed = |line: &Disposition| {
+                standing.iter().any(|other| (&other.finding_id, other.status) == (&line.finding_id, line.status))
+            };
+            lines.retain(|line| new.contains(line) || is_followed(line));
+            if lines.is_empty() {
+                return Ok(UndoOutcome::Nothing);
+            }
             new.extend_from_slice(&standing);
             self.append_dispositions(&new)?;
-            Ok(UndoOutcome::Decided(lines.into_iter().map(|line| say_standing(line, &standing)).collect()))
+            Ok(UndoOutcome::Decided(match direction {
+                UndoDirection::Undo => lines.into_iter().map(|line| say_standing(line, &standing)).collect(),
+                UndoDirection::Redo => lines,
+            }))
         })
     }
 
@@ -322,31 +341,29 @@ pub fn undo_or_redo_fix(
     log: &[Disposition],
     fix: &FixId,
     actor: Actor,
-    action: TriageAction,
+    direction: UndoDirection,
     at: Time,
 ) -> Vec<Disposition> {
     let log_of_decisions = TriageLog { decisions: log, ..TriageLog::default() };
     let stacks = UndoStacks::from_log(log_of_decisions, UndoAuthor::here(actor));
-    let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
-    let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
-    group.and_then(|group| stacks.build_decisions(log, group, action, at)).unwrap_or_default()
+    let group = stacks.groups(direction).iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
+    group.and_then(|group| stacks.build_decisions(log, group, direction, at)).unwrap_or_default()
 }
 
-/// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
+/// Returns the lines that undo the author's last triage that is not undone yet, or redo the one that was undone last; `None` when there
+/// is none.
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped. A decision that the one of another person has beaten, who did not know of it, is taken
 /// back, so that the two no longer disagree.
-pub fn next_undo(log: TriageLog<'_>, author: UndoAuthor<'_>, at: Time) -> Option<UndoStep> {
+pub fn find_next_step(
+    log: TriageLog<'_>,
+    author: UndoAuthor<'_>,
+    direction: UndoDirection,
+    at: Time,
+) -> Option<UndoStep> {
     let stacks = UndoStacks::from_log(log, author);
-    stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
-}
-
-/// Returns the lines that redo the author's last undone triage; `None` when there is none, or when the author triaged
-/// since.
-pub fn next_redo(log: TriageLog<'_>, author: UndoAuthor<'_>, at: Time) -> Option<UndoStep> {
-    let stacks = UndoStacks::from_log(log, author);
-    stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
+    stacks.groups(direction).iter().rev().find_map(|group| stacks.build_step(log, group, direction, at))
 }
 
 /// The groups of one author in the order in which undo and redo process them.
@@ -406,16 +423,24 @@ impl<'a> UndoStacks<'a> {
         Self { author, done, undone, present }
     }
 
+    /// Returns the groups that can be undone or redone, the next one last.
+    fn groups(&self, direction: UndoDirection) -> &[&'a str] {
+        match direction {
+            UndoDirection::Undo => &self.done,
+            UndoDirection::Redo => &self.undone,
+        }
+    }
+
     /// Returns the lines that undo or redo a group; `None` when no finding of the group can be changed.
-    fn build_step(&self, log: TriageLog<'_>, group: &str, action: TriageAction, at: Time) -> Option<UndoStep> {
-        let snoozes = self.build_values(log.snoozes, group, action, at).map(UndoStep::Snooze);
-        let ratings = || self.build_values(log.ratings, group, action, at).map(UndoStep::Rate);
-        let decisions = || self.build_decisions(log.decisions, group, action, at).map(UndoStep::Decide);
+    fn build_step(&self, log: TriageLog<'_>, group: &str, direction: UndoDirection, at: Time) -> Option<UndoStep> {
+        let snoozes = self.build_values(log.snoozes, group, direction, at).map(UndoStep::Snooze);
+        let ratings = || self.build_values(log.ratings, group, direction, at).map(UndoStep::Rate);
+        let decisions = || self.build_decisions(log.decisions, group, direction, at).map(UndoStep::Decide);
         snoozes.or_else(ratings).or_else(decisions)
     }
 
     /// Returns the lines of one kind that undo or redo a group; `None` when it has none that can be changed.
-    fn build_values<L: ValueLine>(&self, log: &[L], group: &str, action: TriageAction, at: Time) -> Option<Vec<L>> {
+    fn build_values<L: ValueLine>(&self, log: &[L], group: &str, direction: UndoDirection, at: Time) -> Option<Vec<L>> {
         let is_set = |line: &&L| {
             let step = line.step();
             step.actor == self.author.actor && step.action == TriageAction::Set && step.group == group
@@ -428,12 +453,9 @@ impl<'a> UndoStacks<'a> {
         let lines: Vec<L> = sets
             .into_iter()
             .filter_map(|set| {
-                let (from, to) = match action {
-                    TriageAction::Undo => (set.value(), set.previous()),
-                    _ => (set.previous(), set.value()),
-                };
+                let (from, to) = direction.orient(set.previous(), set.value());
                 let is_unchanged = present.get(set.finding()) == Some(&from);
-                is_unchanged.then(|| set.with(to.clone(), from.clone(), at, action))
+                is_unchanged.then(|| set.with(to.clone(), from.clone(), at, direction.action()))
             })
             .collect();
         (!lines.is_empty()).then_some(lines)
@@ -444,7 +466,7 @@ impl<'a> UndoStacks<'a> {
         &self,
         log: &[Disposition],
         group: &str,
-        action: TriageAction,
+        direction: UndoDirection,
         at: Time,
     ) -> Option<Vec<Disposition>> {
         // A finding of a panel's list has the origin of the decision that it took over.
@@ -460,12 +482,10 @@ impl<'a> UndoStacks<'a> {
         // be a decision about the finding itself.
         let sets = sets.filter(|(_, line)| !line.follows_report() || line.previous.is_undecided());
         let changes = sets.filter_map(|(place, set)| {
-            let (from, to) = match action {
-                TriageAction::Undo => (set.status, set.previous),
-                _ => (set.previous, set.status),
-            };
+            let (from, to) = direction.orient(set.previous, set.status);
             let present = *self.present.get(&set.finding_id)?;
-            let is_withdrawn = || action == TriageAction::Undo && to.is_undecided() && self.author.may_withdraw(set);
+            let is_withdrawn =
+                || direction == UndoDirection::Undo && to.is_undecided() && self.author.may_withdraw(set);
             (present == from || is_withdrawn()).then_some((place, set, present, to))
         });
         let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
@@ -480,11 +500,11 @@ impl<'a> UndoStacks<'a> {
             let before = log.get(walked..place).unwrap_or_default();
             reasons.extend(before.iter().map(|line| ((&line.finding_id, line.status), line.reason.as_str())));
             walked = place;
-            let reason = match action {
-                TriageAction::Undo => reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default(),
-                TriageAction::Set | TriageAction::Redo => set.reason.as_str(),
+            let reason = match direction {
+                UndoDirection::Undo => reasons.get(&(&set.finding_id, to)).copied().unwrap_or_default(),
+                UndoDirection::Redo => set.reason.as_str(),
             };
-            let reason = reason.to_owned();
+            let (reason, action) = (reason.to_owned(), direction.action());
             Disposition { status: to, previous: from, reason, at, action, team: None, ..set.clone() }
         });
         Some(lines.collect())

@@ -55,7 +55,8 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
     let services = context.access.open(OpenPurpose::Read)?;
     let finding = id_lookup::resolve_finding(&services.store, &arguments.finding_id)?;
     let change = StatusChange { actor: Actor::Assistant, status: FindingStatus::Addressed, reason: &clean_text(note) };
-    let lines = set_status(&services.store, &services.ambient, std::slice::from_ref(&finding), change);
+    let places = (Some(&services.repo), &services.store);
+    let lines = set_status(places, &services.ambient, std::slice::from_ref(&finding), change);
     let lines = lines.map_err(|error| match error {
         SetStatusError::Store(error) => error.into(),
         refused => ToolFailure::new(refused.to_string())

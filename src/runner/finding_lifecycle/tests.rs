@@ -489,7 +489,7 @@ fn what_people_decide_while_a_panel_settles_holds_for_the_finding_of_its_list() 
     // The panel has read the log up to here.
     let end = store.triage_bytes().expect("a length");
     let dismissal = StatusChange { actor: Actor::User, status: FindingStatus::Dismissed, reason: "intended" };
-    set_status(store, ambient, std::slice::from_ref(&report), dismissal).expect("allowed");
+    set_status((None, store), ambient, std::slice::from_ref(&report), dismissal).expect("allowed");
     let merged = [(report.clone(), listed.clone())];
     for _ in 0..2 {
         settlement.follow_late_decisions(&merged, &merged, &Coverage::default(), end).expect("stored");
@@ -503,7 +503,7 @@ fn what_people_decide_while_a_panel_settles_holds_for_the_finding_of_its_list() 
     // A decision about the finding itself is the last one, so that the report gives way.
     let end = store.triage_bytes().expect("a length");
     let reopening = StatusChange { actor: Actor::User, status: FindingStatus::Open, reason: "" };
-    set_status(store, ambient, std::slice::from_ref(&listed), reopening).expect("allowed");
+    set_status((None, store), ambient, std::slice::from_ref(&listed), reopening).expect("allowed");
     settlement.follow_late_decisions(&merged, &merged, &Coverage::default(), end).expect("stored");
     let statuses = [&report, &listed].map(|id| store.status(id).expect("readable"));
     assert_eq!(statuses, [FindingStatus::Obsolete, FindingStatus::Open]);

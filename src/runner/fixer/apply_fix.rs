@@ -18,7 +18,7 @@ use crate::git::{FilePermissions, Hunk, Worktree, WorktreeFile};
 use crate::policy;
 use crate::runner::team::{find_standing, read_person};
 use crate::runner::{DecidedFinding, Fixer, RunnerError, find_decided};
-use crate::store::triage::{fix_group, undo_or_redo_fix};
+use crate::store::triage::{UndoDirection, fix_group, undo_or_redo_fix};
 use crate::store::{ListedReports, RunLock, StoreError};
 
 /// Time that the process which made or applied a fix may take to release the lock after its last record, because a disk
@@ -354,16 +354,17 @@ impl Fixer<'_> {
     fn record_decisions(&self, fix: &Fix, status: FindingStatus, actor: Actor) -> Result<(), RunnerError> {
         let (at, step) =
             (self.services.ambient.now(), self.services.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
-        let (action, word, group) = match status {
-            FindingStatus::Addressed => (TriageAction::Redo, "applied", fix_group(&fix.fix_id, &step)),
-            _ => (TriageAction::Undo, "undone", step.clone()),
+        let (direction, word, group) = match status {
+            FindingStatus::Addressed => (UndoDirection::Redo, "applied", fix_group(&fix.fix_id, &step)),
+            _ => (UndoDirection::Undo, "undone", step.clone()),
         };
-        let (store, person) = (&self.services.store, read_person(&self.services.repo));
+        let (repo, store) = (Some(&self.services.repo), &self.services.store);
+        let person = read_person(&self.services.repo);
         store.decide(|log| {
-            let mut again = undo_or_redo_fix(log, &fix.fix_id, actor, action, at);
+            let mut again = undo_or_redo_fix(log, &fix.fix_id, actor, direction, at);
             if !again.is_empty() {
                 again.extend(store.merge_undone_reports(log, &again)?);
-                again.extend(find_standing(store, &person, (log, &again), at)?);
+                again.extend(find_standing((repo, store), (log, &again), at)?);
                 return Ok(again);
             }
             // A panel may have listed a finding under another id since the fix was made. The undo of a fix is about that finding, too:
@@ -417,7 +418,7 @@ impl Fixer<'_> {
             let is_changed = |id: &FindingId| lines.iter().any(|line| line.finding_id == *id);
             merges.retain(|(into, _)| is_changed(into));
             let mut lines: Vec<Disposition> = merges.into_iter().map(|(_, merge)| merge).chain(lines).collect();
-            lines.extend(find_standing(store, &person, (log, &lines), at)?);
+            lines.extend(find_standing((repo, store), (log, &lines), at)?);
             Ok::<_, StoreError>(lines)
         })?;
         Ok(())

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::{ImportGround, ImportOutcome, ImportRequest, Importer};
 use crate::domain::{Actor, Confidence, FindingId, FindingStatus, Kind, LineRange, Priority, RunId};
 use crate::git::{Changeset, Snapshot};
-use crate::runner::{RunnerError, StatusChange, set_status};
+use crate::runner::{RunnerError, Services, StatusChange, set_status};
 use crate::tool_reports::{ReportedPath, ToolProblem, ToolReport};
 
 /// Name of the reviewer of findings that the user has written.
@@ -123,7 +123,8 @@ impl Importer<'_> {
     fn set_own_status(&self, finding: &FindingId, status: FindingStatus, reason: &str) -> Result<(), String> {
         let change = StatusChange { actor: Actor::User, status, reason };
         let chosen = std::slice::from_ref(finding);
-        let set = set_status(&self.services.store, &self.services.ambient, chosen, change);
+        let Services { repo, store, ambient, .. } = self.services;
+        let set = set_status((Some(repo), store), ambient, chosen, change);
         set.map(|_| ()).map_err(|error| error.to_string())
     }
 

@@ -77,6 +77,12 @@ impl PanelLists {
         }
     }
 
+    /// Returns true if the record of a panel's run names the reports that its list has merged, or the list does not count. Then its
+    /// findings follow decisions about them by the rule for all machines.
+    pub(super) fn knows_reports_of(&self, run: &RunId) -> bool {
+        self.recorded.contains(run) || self.void.contains_key(run)
+    }
+
     /// Returns true if it is known which reports the list behind the last line of a finding has merged, or the report with the decision
     /// of that line is. `reports` are those of the finding.
     fn knows_source(
@@ -91,7 +97,7 @@ impl PanelLists {
             about.any(|decision| decision.id == origin.id)
         };
         // An older record does not name a report that has kept its decision.
-        self.void.contains_key(run) || self.recorded.contains(run) || has_source()
+        self.knows_reports_of(run) || has_source()
     }
 
     /// Returns the line that gives a finding its status back when it follows no report any longer. `last` is its last line, and `seen`

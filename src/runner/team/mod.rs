@@ -43,7 +43,7 @@ use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use self::repository_facts::LocalFacts;
 pub(in crate::runner) use self::undo::find_standing;
-pub use self::undo::{redo_triage, undo_triage};
+pub use self::undo::undo_or_redo_triage;
 use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::{Repo, hide_credentials};

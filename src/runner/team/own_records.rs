@@ -6,12 +6,13 @@ use super::SyncError;
 use super::held_back::is_held_back;
 use crate::domain::{
     DecisionClock, DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview,
-    SuppressedReport, SuppressionReason, TeamPerson, TeamRecord, TriageAction, content_hash,
+    SuppressedReport, SuppressionReason, TeamPerson, TeamRecord, content_hash,
 };
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
 use crate::knowledge::pattern::truncate_to_day;
 use crate::runner::Services;
+use crate::store::triage::team_group;
 use crate::store::{StoreError, StoreView, TeamMembership, TeamProgress};
 use crate::team::OutgoingFilter;
 use crate::team::outgoing::{is_own_decision, keep_sent_reports, make_partial};
@@ -216,16 +217,19 @@ pub fn walk_decisions<'a>(
     mut visit: impl FnMut(&'a Disposition, &DecisionId, &[DecisionId]),
 ) {
     let mut clock = DecisionClock::default();
-    let mut competing: HashMap<&FindingId, Vec<KnownDecision<'_>>> = HashMap::new();
+    let mut competing: HashMap<&FindingId, Vec<KnownDecision<'a>>> = HashMap::new();
+    // On the person's other machines, the groups of this one have another name, and what is redone there comes back with it.
+    let prefix = team_group(&team.machine, "");
     for line in log {
         let id = clock.identify(line, &team.machine);
         let known = competing.entry(&line.finding_id).or_default();
         // Whoever takes a decision back does not speak about those of others. A person takes back the own ones of another
         // machine by their group.
-        let is_withdrawal = line.action == TriageAction::Undo && line.status.is_undecided();
-        let is_same_step = |group: &str| !group.is_empty() && group == line.group;
+        let is_withdrawal = line.is_withdrawal();
+        let own_name = |group: &'a str| group.strip_prefix(prefix.as_str()).unwrap_or(group);
+        let is_same_step = |group: &'a str| !group.is_empty() && own_name(group) == own_name(&line.group);
         let is_replaced =
-            |known: &KnownDecision<'_>| !is_withdrawal || known.id.machine == team.machine || is_same_step(known.group);
+            |known: &KnownDecision<'a>| !is_withdrawal || known.id.machine == team.machine || is_same_step(known.group);
         let replaced: Vec<DecisionId> =
             known.iter().filter(|known| is_replaced(known)).map(|known| known.id.clone()).collect();
         visit(line, &id, &replaced[replaced.len().saturating_sub(MAX_REPLACED)..]);
@@ -285,7 +289,7 @@ fn build_review(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingStatus, TeamClock, TeamOrigin, Time};
+    use crate::domain::{Actor, FindingStatus, TeamClock, TeamOrigin, Time, TriageAction};
 
     fn team() -> TeamMembership {
         TeamMembership {
@@ -348,6 +352,29 @@ mod tests {
                 "900001.0@ada-1 over 100.2@ada-1",
             ]
         );
+    }
+
+    #[test]
+    fn an_undo_takes_back_what_another_own_machine_has_redone() {
+        use FindingStatus::{Dismissed, Open};
+        use TriageAction::{Redo, Set, Undo};
+        let step = |ms: i64, from: Option<&str>, (action, status): (TriageAction, FindingStatus), group: &str| {
+            let from = from.map(|machine| (ms, machine));
+            Disposition { action, status, group: group.to_owned(), ..line('a', Actor::User, ms, from) }
+        };
+        // Ada's other machine has undone and redone the decision of this one; there, its group has the name of this machine.
+        for (group, expected) in [("team_ada-1_t_1", "1@ada-1 3@ada-2"), ("team_ada-2_t_1", "1@ada-1"), ("", "1@ada-1")]
+        {
+            let log = [
+                step(1, None, (Set, Dismissed), "t_1"),
+                step(2, Some("ada-2"), (Undo, Open), "team_bob-1_t_1"),
+                step(3, Some("ada-2"), (Redo, Dismissed), group),
+                step(4, None, (Undo, Open), "t_1"),
+            ];
+            let numbered = number_decisions(&log, &team(), &TeamPerson::default());
+            let over = numbered.last().map(|last| last.over.iter().map(|id| format!("{}@{}", id.clock.ms, id.machine)));
+            assert_eq!(over.expect("an undo").collect::<Vec<_>>().join(" "), expected, "{group}");
+        }
     }
 
     #[test]

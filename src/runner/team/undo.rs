@@ -1,4 +1,5 @@
-//! Undoes and redoes triage. In a team, what others have decided may stand afterwards. The next exchange would find the same: both
+//! Undoes and redoes triage, and finds what follows at once from new lines of the log: in a team, what others have decided may stand
+//! after an undo, and findings of panels' lists follow what is decided about their reports. The next exchange would find the same: all
 //! compare the log with the decisions of the team by [`update_log`].
 
 use std::collections::BTreeSet;
@@ -8,63 +9,98 @@ use super::merged_reports::PanelLists;
 use super::read_person;
 use super::received_records::load_decisions_about;
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, TeamPerson, Time, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, MachineName, Time, TriageAction};
 use crate::git::Repo;
-use crate::store::triage::UndoOutcome;
-use crate::store::{Store, StoreError};
+use crate::store::triage::{UndoDirection, UndoOutcome};
+use crate::store::{Store, StoreError, TeamMembership};
 
-/// Undoes the actor's own last triage, see [`Store::undo`]. Without a repository, the person has no other machine.
+/// Undoes the actor's own last triage, or redoes what was undone last, see [`Store::undo_or_redo`]. Without a repository, the person
+/// has no other machine.
 ///
 /// # Errors
 ///
 /// If the store cannot be locked, read or written.
-pub fn undo_triage(
+pub fn undo_or_redo_triage(
     (repo, store): (Option<&Repo>, &Store),
     ambient: &ClockAndIds,
+    direction: UndoDirection,
     actor: Actor,
 ) -> Result<UndoOutcome, StoreError> {
     let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
-    store.undo(actor, Some(person.email.as_str()), at, |log, new| find_standing(store, &person, (log, new), at))
+    store.undo_or_redo(direction, actor, Some(person.email.as_str()), at, |log, new| {
+        let Some(known) = KnownTeam::load(store)? else { return Ok(Vec::new()) };
+        new.retain(|line| !known.follows_anyway(line, log));
+        known.find_standing((repo, store), (log, new.as_slice()), at)
+    })
 }
 
-/// Redoes the actor's own last undone triage, see [`undo_triage`].
-///
-/// # Errors
-///
-/// If the store cannot be locked, read or written.
-pub fn redo_triage(
-    (repo, store): (Option<&Repo>, &Store),
-    ambient: &ClockAndIds,
-    actor: Actor,
-) -> Result<UndoOutcome, StoreError> {
-    let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
-    store.redo(actor, Some(person.email.as_str()), at, |log, new| find_standing(store, &person, (log, new), at))
-}
-
-/// Returns the lines by which decisions of the team stand after `new` lines, which will be appended to the log before them. Looks at
-/// the findings of undone decisions; none outside of a team.
+/// Returns the lines that follow from `new` lines, which will be appended to the log before them: decisions of the team that stand after
+/// an undo, and what findings of panels' lists take over from their reports. None if this machine never took part in a team: what it
+/// has received holds after it has left, too.
 ///
 /// # Errors
 ///
 /// If the files of the team cannot be read.
 pub(in crate::runner) fn find_standing(
-    store: &Store,
-    person: &TeamPerson,
-    (log, new): (&[Disposition], &[Disposition]),
+    places: (Option<&Repo>, &Store),
+    lines: (&[Disposition], &[Disposition]),
     now: Time,
 ) -> Result<Vec<Disposition>, StoreError> {
-    let findings = list_undone(new);
-    if findings.is_empty() {
-        return Ok(Vec::new());
+    match KnownTeam::load(places.1)? {
+        Some(known) => known.find_standing(places, lines, now),
+        None => Ok(Vec::new()),
     }
-    let Some(team) = store.active_membership()? else { return Ok(Vec::new()) };
-    // If the file is damaged, no machine is forgotten.
-    let forgotten = store.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
-    let lists = PanelLists::load(store, &forgotten)?;
-    let findings = lists.reports.add_findings(&findings);
-    let decisions = load_decisions_about(store, &lists.reports.add_reports(&findings), &forgotten, now)?;
-    let owner = LogOwner { team: &team, person, forgotten: &forgotten, now };
-    Ok(update_log(&[log, new].concat(), decisions, &findings, &lists, owner).lines)
+}
+
+/// Team in which this machine takes or took part, as far as it is known here.
+struct KnownTeam {
+    team: TeamMembership,
+    forgotten: Vec<MachineName>,
+    lists: PanelLists,
+}
+
+impl KnownTeam {
+    fn load(store: &Store) -> Result<Option<Self>, StoreError> {
+        let Some(team) = store.team_membership()? else { return Ok(None) };
+        // If the file is damaged, no machine is forgotten.
+        let forgotten = store.team_progress().map(|progress| progress.forgotten).unwrap_or_default();
+        let lists = PanelLists::load(store, &forgotten)?;
+        Ok(Some(Self { team, forgotten, lists }))
+    }
+
+    /// Returns true for the line of a redo by which this machine would decide about the finding of a list for itself, although the
+    /// finding follows the decision about its report that is redone, too.
+    fn follows_anyway(&self, line: &Disposition, log: &[Disposition]) -> bool {
+        let is_repeated = |set: &Disposition| {
+            set.action == TriageAction::Set
+                && set.follows_report()
+                && (&set.finding_id, &set.group, &set.run_id) == (&line.finding_id, &line.group, &line.run_id)
+        };
+        line.action == TriageAction::Redo
+            && line.run_id.as_ref().is_some_and(|run| self.lists.knows_reports_of(run))
+            && log.iter().any(is_repeated)
+    }
+
+    /// Does the same as [`find_standing`].
+    fn find_standing(
+        &self,
+        (repo, store): (Option<&Repo>, &Store),
+        (log, new): (&[Disposition], &[Disposition]),
+        now: Time,
+    ) -> Result<Vec<Disposition>, StoreError> {
+        let Self { team, forgotten, lists } = self;
+        let mut findings = list_undone(new);
+        let decided = new.iter().filter(|line| line.is_decision() && lists.reports.has_report(&line.finding_id));
+        findings.extend(decided.map(|line| line.finding_id.clone()));
+        if findings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let findings = lists.reports.add_findings(&findings);
+        let decisions = load_decisions_about(store, &lists.reports.add_reports(&findings), forgotten, now)?;
+        let person = repo.map(read_person).unwrap_or_default();
+        let owner = LogOwner { team, person: &person, forgotten, now };
+        Ok(update_log(&[log, new].concat(), decisions, &findings, lists, owner).lines)
+    }
 }
 
 /// Returns the findings of undone decisions.

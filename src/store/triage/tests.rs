@@ -1,5 +1,6 @@
 //! Tests of undo and redo.
 
+use super::UndoDirection::{Redo, Undo};
 use super::*;
 use crate::domain::{DecisionId, RunId, TeamClock, TeamOrigin, TeamPerson};
 
@@ -21,11 +22,16 @@ fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reas
 }
 
 fn undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-    next_undo(TriageLog { decisions: log, ..TriageLog::default() }, UndoAuthor::here(Actor::User), at).map(decisions)
+    step(log, Undo, at)
 }
 
 fn redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-    next_redo(TriageLog { decisions: log, ..TriageLog::default() }, UndoAuthor::here(Actor::User), at).map(decisions)
+    step(log, Redo, at)
+}
+
+fn step(log: &[Disposition], direction: UndoDirection, at: Time) -> Option<Vec<Disposition>> {
+    let log = TriageLog { decisions: log, ..TriageLog::default() };
+    find_next_step(log, UndoAuthor::here(Actor::User), direction, at).map(decisions)
 }
 
 fn decisions(step: UndoStep) -> Vec<Disposition> {
@@ -138,15 +144,12 @@ fn what_a_fix_decided_goes_back_and_forth_with_it() {
         line('c', "t_2", Open, Dismissed, "x"),
         line('b', "t_3", Addressed, Dismissed, "x"),
     ];
-    let back = undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Undo, at);
+    let back = undo_or_redo_fix(&log, &fix, Actor::User, Undo, at);
     assert_eq!(statuses(&Some(back.clone())), [("a".to_owned(), "open")], "b is something else meanwhile");
-    assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Redo, at), []);
+    assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, Redo, at), []);
     log.extend(back);
-    assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Undo, at), []);
-    assert_eq!(
-        statuses(&Some(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Redo, at))),
-        [("a".to_owned(), "addressed")]
-    );
+    assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, Undo, at), []);
+    assert_eq!(statuses(&Some(undo_or_redo_fix(&log, &fix, Actor::User, Redo, at))), [("a".to_owned(), "addressed")]);
     assert_eq!(parse_fix_group("t_2"), None);
 }
 
@@ -247,7 +250,7 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         let mut steps = Vec::new();
         for (at, key) in (10_i64..).zip(keys.chars()) {
             let all = TriageLog { decisions: &log, ..TriageLog::default() };
-            let step = if key == 'z' { next_undo(all, author, time(at)) } else { next_redo(all, author, time(at)) };
+            let step = find_next_step(all, author, if key == 'z' { Undo } else { Redo }, time(at));
             let lines = step.map(decisions);
             assert!(
                 lines.iter().flatten().all(|line| line.team.is_none()),
@@ -261,12 +264,12 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
     }
     let log = [one()];
     let all = TriageLog { decisions: &log, ..TriageLog::default() };
-    assert_eq!(next_undo(all, UndoAuthor::here(Actor::User), time(9)), None, "outside of a team");
+    assert_eq!(find_next_step(all, UndoAuthor::here(Actor::User), Undo, time(9)), None, "outside of a team");
     let forgotten: [MachineName; 1] = ["ada-1".parse().expect("a name")];
     let elsewhere =
         OtherMachines { email: "ada@example.org", machine: &here, forgotten: &forgotten, disputes: &disputes };
     let without = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
-    assert_eq!(next_undo(all, without, time(9)), None, "that machine is forgotten");
+    assert_eq!(find_next_step(all, without, Undo, time(9)), None, "that machine is forgotten");
 }
 
 #[test]
@@ -330,7 +333,8 @@ fn a_decision_that_another_person_has_beaten_is_taken_back() {
         let disputes = BTreeMap::from([(own().finding_id, sides)]);
         let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
         let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
-        let step = next_undo(TriageLog { decisions: &log, ..TriageLog::default() }, author, Time::UNIX_EPOCH);
+        let all = TriageLog { decisions: &log, ..TriageLog::default() };
+        let step = find_next_step(all, author, Undo, Time::UNIX_EPOCH);
         let lines = step.map(decisions).unwrap_or_default();
         let [undone] = lines.as_slice() else { panic!("{title}: {lines:?}") };
         let letter = &undone.finding_id.as_str()[2..3];
@@ -365,7 +369,7 @@ fn snoozes_and_decisions_are_undone_in_one_order() {
         group: "2".into(),
     }];
     let undo = |decisions: &[Disposition], snoozes: &[FindingSnooze], at| {
-        next_undo(TriageLog { decisions, snoozes, ratings: &[] }, UndoAuthor::here(Actor::User), time(at))
+        find_next_step(TriageLog { decisions, snoozes, ratings: &[] }, UndoAuthor::here(Actor::User), Undo, time(at))
     };
     let Some(UndoStep::Decide(last)) = undo(&log, &snoozes, 4) else { panic!("a decision") };
     assert_eq!(last[0].group, "3");
@@ -375,7 +379,7 @@ fn snoozes_and_decisions_are_undone_in_one_order() {
     snoozes.extend(lines);
     assert!(matches!(undo(&log, &snoozes, 6), Some(UndoStep::Decide(lines)) if lines[0].group == "1"));
     let all = TriageLog { decisions: &log, snoozes: &snoozes, ratings: &[] };
-    assert!(matches!(next_redo(all, UndoAuthor::here(Actor::User), time(6)), Some(UndoStep::Snooze(_))));
+    assert!(matches!(find_next_step(all, UndoAuthor::here(Actor::User), Redo, time(6)), Some(UndoStep::Snooze(_))));
     assert_eq!(undo(&[], &[], 6), None);
 }
 
@@ -399,7 +403,7 @@ fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
     let mut values = Vec::new();
     for seconds in 4..7 {
         let log = TriageLog { decisions: &decisions, snoozes: &[], ratings: &ratings };
-        match next_undo(log, UndoAuthor::here(Actor::User), time(seconds)).expect("a step") {
+        match find_next_step(log, UndoAuthor::here(Actor::User), Undo, time(seconds)).expect("a step") {
             UndoStep::Rate(lines) => {
                 values.extend(lines.iter().map(|line| (line.group.clone(), line.rating)));
                 ratings.extend(lines);
@@ -415,7 +419,7 @@ fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
     // The rating of another step since then stays.
     ratings.push(FindingRating { actor: Actor::Engine, ..rating(9, "9", low, high) });
     let log = TriageLog { decisions: &[], snoozes: &[], ratings: &ratings };
-    assert_eq!(next_undo(log, UndoAuthor::here(Actor::User), time(10)), None);
+    assert_eq!(find_next_step(log, UndoAuthor::here(Actor::User), Undo, time(10)), None);
 }
 
 #[test]

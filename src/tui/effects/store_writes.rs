@@ -10,11 +10,11 @@ use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, Rating
 use crate::git::Repo;
 use crate::policy::Refusal;
 use crate::runner::{
-    SetStatusError, SnoozeWish, StatusChange, rate_findings, redo_triage, set_status, snooze_findings, undo_triage,
+    SetStatusError, SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings, undo_or_redo_triage,
     write_note,
 };
-use crate::store::triage::UndoOutcome;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use crate::store::triage::{UndoDirection, UndoOutcome};
 
 /// Writes of the user to the store, executed in the order of their keys.
 pub(super) enum StoreWrite {
@@ -86,18 +86,23 @@ fn apply_triage_order(
     ambient: &ClockAndIds,
     order: &TriageOrder,
 ) -> Result<UndoOutcome, String> {
-    let said = |error: StoreError| error.to_string();
+    let step = |direction: UndoDirection| {
+        let done = undo_or_redo_triage((repo, store), ambient, direction, Actor::User);
+        done.map_err(|error| error.to_string())
+    };
     match order {
-        TriageOrder::Set { findings, verdict } => decide(store, ambient, findings, verdict).map(UndoOutcome::Decided),
-        TriageOrder::Undo => undo_triage((repo, store), ambient, Actor::User).map_err(said),
-        TriageOrder::Redo => redo_triage((repo, store), ambient, Actor::User).map_err(said),
+        TriageOrder::Set { findings, verdict } => {
+            decide((repo, store), ambient, findings, verdict).map(UndoOutcome::Decided)
+        }
+        TriageOrder::Undo => step(UndoDirection::Undo),
+        TriageOrder::Redo => step(UndoDirection::Redo),
     }
 }
 
 /// Stores a verdict. Another process may have decided since the screen was drawn: a finding that has the status already is
 /// passed over.
 fn decide(
-    store: &Store,
+    places: (Option<&Repo>, &Store),
     ambient: &ClockAndIds,
     findings: &[FindingId],
     UserVerdict { status, reason }: &UserVerdict,
@@ -106,7 +111,7 @@ fn decide(
         return Ok(Vec::new());
     }
     let change = StatusChange { actor: Actor::User, status: *status, reason };
-    match set_status(store, ambient, findings, change) {
+    match set_status(places, ambient, findings, change) {
         Ok(lines) if lines.is_empty() => Err(Refusal::AlreadySo(*status).to_string()),
         Ok(lines) => Ok(lines),
         Err(SetStatusError::Refused { refusal, .. }) => Err(refusal.to_string()),

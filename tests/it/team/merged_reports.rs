@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Team, ids, review, status, sync};
+use super::{Team, ids, join, review, status, sync};
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, executable, run};
 
 /// Lets a machine review with two programs that report one problem in line 3 of `b.py`, each as another kind, so that their reports
@@ -127,7 +127,7 @@ fn a_decision_that_was_made_without_the_remote_reaches_the_finding_later() {
     let away = team.remote().with_extension("away");
     std::fs::rename(team.remote(), &away).expect("moved");
     bob.errors(&["sync"], INCOMPLETE);
-    assert_status(&[&bob], &listed, "open");
+    assert_status(&[&bob], &listed, "dismissed");
     std::fs::rename(&away, team.remote()).expect("moved back");
     [&bob, &ada].iter().for_each(|machine| drop(sync(machine)));
     assert_status(&[&ada, &bob], &listed, "dismissed");
@@ -153,6 +153,78 @@ fn a_decision_that_waits_for_the_remote_reaches_the_finding_although_a_machine_i
     team.git(&["update-ref", "-d", "refs/revdeck/team/ada-1"]);
     sync(&bob);
     assert_status(&[&bob], &listed, "dismissed");
+}
+
+#[test]
+fn who_undoes_and_redoes_on_another_machine_decides_nothing_about_the_finding_itself() {
+    let team = Team::new();
+    let (ada, bob, laptop) = (team.member("Ada"), team.member("Bob"), team.machine("Bob"));
+    join(&laptop, "bob-2");
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    review_with(&bob, &reviewer);
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    let machines = [&ada, &bob, &laptop];
+    let exchange = || [&bob, &ada, &laptop, &bob, &ada].iter().for_each(|machine| drop(sync(machine)));
+    exchange();
+    assert_status(&machines, &listed, "dismissed");
+
+    run(&laptop, &["undo"], DONE);
+    assert_status(&[&laptop], &listed, "open");
+    sync(&laptop);
+    let said = run(&laptop, &["redo"], DONE);
+    assert!(said.contains(&format!("{listed}  open -> dismissed  (intended)")), "{said}");
+    assert_status(&[&laptop], &listed, "dismissed");
+    assert_eq!(sync(&laptop)["sent"]["decisions"], 1, "the report is dismissed again, and the finding follows it");
+    exchange();
+    assert_status(&machines, &listed, "dismissed");
+
+    // So whoever takes back the decision about the report takes it back about the finding, too.
+    run(&bob, &["undo"], DONE);
+    assert_status(&[&bob], &listed, "open");
+    exchange();
+    assert_status(&machines, &listed, "open");
+    assert_status(&machines[1..], &report, "open");
+}
+
+#[test]
+fn a_decision_reaches_the_finding_at_once_on_a_machine_that_has_left_the_team() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    review_with(&bob, &reviewer);
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    [&ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    assert_status(&[&bob], &listed, "dismissed");
+    run(&bob, &["team", "leave"], DONE);
+    run(&bob, &["undo"], DONE);
+    assert_status(&[&bob], &report, "open");
+    assert_status(&[&bob], &listed, "open");
+    run(&bob, &["redo"], DONE);
+    assert_status(&[&bob], &listed, "dismissed");
+}
+
+#[test]
+fn a_decision_that_may_not_leave_reaches_the_finding_at_once() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    [&ada, &bob].iter().for_each(|machine| use_agents(machine));
+    let settings = std::fs::read_to_string(bob.home().join("config.toml")).expect("settings");
+    bob.settings(&format!("{settings}[team]\nexclude = [\"b.py\"]\n"));
+    let (listed, reviewer, report) = review_with_panel(&ada);
+    review_with(&bob, &reviewer);
+    [&ada, &bob].iter().for_each(|machine| drop(sync(machine)));
+    let said = run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    assert_eq!(said, format!("{report}  open -> dismissed\n"));
+    assert_status(&[&bob], &listed, "dismissed");
+    run(&bob, &["triage", &report, "addressed"], DONE);
+    assert_status(&[&bob], &listed, "addressed");
+    run(&bob, &["undo"], DONE);
+    assert_status(&[&bob], &listed, "dismissed");
+    assert_eq!(sync(&bob)["sent"]["decisions"], 0);
+    sync(&ada);
+    assert_status(&[&ada], &listed, "open");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::super::undo::list_undone;
 use super::*;
 use crate::domain::{Actor, FindingRating, FindingSnooze, Priority, Rating, RunRecord, SnoozeEnd, TriageAction};
 use crate::policy::may_set;
-use crate::store::triage::{TriageLog, UndoAuthor, UndoStep, next_undo};
+use crate::store::triage::{TriageLog, UndoAuthor, UndoDirection, UndoStep, find_next_step};
 use crate::store::{HistoryBuilder, LastLines, VoidCause};
 
 /// Number of machines.
@@ -162,7 +162,7 @@ impl Machine {
     /// Undoes the last step, after which decisions of others may stand at once.
     fn undo(&mut self, at: Time) {
         let log = TriageLog { decisions: &self.log, snoozes: &self.snoozes, ratings: &self.ratings };
-        match next_undo(log, UndoAuthor::here(Actor::User), at) {
+        match find_next_step(log, UndoAuthor::here(Actor::User), UndoDirection::Undo, at) {
             Some(UndoStep::Decide(lines)) => {
                 let findings = list_undone(&lines);
                 self.log.extend(lines);
