@@ -34,7 +34,7 @@ pub struct SyncArgs {
     /// this machine has joined]
     #[arg(value_name = "REMOTE")]
     place: Option<String>,
-    /// Let records leave for REMOTE, with which nothing was exchanged yet; needed once
+    /// Let records leave for REMOTE; needed once, and again after `team leave`
     #[arg(long, requires = "place", conflicts_with = "dry_run")]
     yes: bool,
     /// Say what would be sent, and exchange nothing
@@ -123,7 +123,7 @@ fn select_place(
     if !arguments.yes {
         let counts = count_records(&services.team().preview()?);
         return Err(CliError::usage(format!(
-            "nothing was exchanged with {shown} yet: this machine has joined {}",
+            "nothing leaves for {shown} before a person allows it: this machine has joined {}",
             hide_credentials(&sanitize_line(&joined))
         ))
         .hint(format!(
@@ -233,7 +233,7 @@ fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<bool, C
             output::print_note(format_report(&report, look).trim_end());
             Ok(true)
         }
-        Err(error @ (SyncError::NotJoined | SyncError::Exclude(_))) => Err(error.into()),
+        Err(error @ (SyncError::NotJoined | SyncError::Left { .. } | SyncError::Exclude(_))) => Err(error.into()),
         Err(error) => {
             let error = CliError::from(error);
             output::print_note(&format!("note: no exchange with the team: {}", error.message));
@@ -344,6 +344,7 @@ impl From<SyncError> for CliError {
             SyncError::Store(error) => return error.into(),
             SyncError::Knowledge(error) => return error.into(),
             SyncError::NotJoined
+            | SyncError::Left { .. }
             | SyncError::Exclude(_)
             | SyncError::NameTaken { .. }
             | SyncError::Team(TeamError::Database(DatabaseError::Address { .. })) => CliExitCode::Usage,

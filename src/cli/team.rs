@@ -55,7 +55,7 @@ enum TeamAction {
 #[derive(Debug, Args)]
 struct JoinArgs {
     /// Where the records are kept: the name of a git remote, a URL, the path of a repository, or the address of a database
-    /// (postgres://...) [default: as `[team] backend` says, otherwise origin]
+    /// (postgres://...) [default: the database of `[team]`, otherwise where this machine took part last, otherwise origin]
     place: Option<String>,
     /// Name of this machine in the team; without it, made from the name of the host
     #[arg(long, value_name = "NAME")]
@@ -126,13 +126,13 @@ pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode,
 fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
     let Some(_lock) = services.store.lock_team()? else { return Err(SyncError::Busy.into()) };
-    let resolved = place::resolve(&services, arguments)?;
+    let before = services.store.team_membership()?;
+    let resolved = place::resolve(&services, arguments, before.as_ref())?;
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
             .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them, also in a job"));
     }
-    let before = services.store.team_membership()?;
     let mut progress = services.store.team_progress()?;
     let is_here = |before: &TeamMembership| before.place == resolved.place && before.project == resolved.project;
     let has_sent = before.as_ref().is_some_and(is_here) && !progress.own_version.is_empty();
@@ -141,7 +141,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     // What cannot be used is not joined.
     let prepared = place::prepare(&resolved)?;
     let now = services.ambient.now();
-    let TeamPlace { place, project } = resolved;
+    let TeamPlace { place, project, is_former } = resolved;
     let team = TeamMembership { machine, log, place, project, joined_at: now, left_at: None };
     let is_checked = has_sent || machine_name::check_free(&services, &team)?;
     let is_elsewhere = |before: &TeamMembership| {
@@ -173,6 +173,11 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     let waiting = count_records(&services.team().preview()?);
     let dot = look.separator();
     let mut said = format!("{} takes part{dot}records are kept in {}\n", team.machine, show_place(&team));
+    if is_former {
+        said.push_str(
+            "this machine took part there last: `revdeck team join REMOTE` takes another place, such as origin\n",
+        );
+    }
     if prepared.added > 0 {
         said.push_str("the database has got its tables\n");
     }

@@ -21,7 +21,7 @@ pub(super) struct ChosenName {
 pub(super) fn choose(
     services: &Services,
     arguments: &JoinArgs,
-    TeamPlace { place, project }: &TeamPlace,
+    TeamPlace { place, project, .. }: &TeamPlace,
     before: Option<&TeamMembership>,
     has_sent: bool,
 ) -> Result<ChosenName, CliError> {

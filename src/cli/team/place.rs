@@ -5,6 +5,7 @@ use crate::cli::error::CliError;
 use crate::config::TeamBackendKind;
 use crate::domain::text::sanitize_line;
 use crate::runner::{Services, SyncError};
+use crate::store::TeamMembership;
 use crate::team::TeamError;
 use crate::team::postgres::{Database, DatabaseAddress, DatabaseError, is_database, project_name};
 
@@ -19,41 +20,55 @@ pub(super) struct TeamPlace {
     pub place: String,
     /// Identity of the repository in a database; empty for a git remote.
     pub project: String,
+    /// True if it is not the default, and is taken because this machine took part there last.
+    pub is_former: bool,
 }
 
-/// Returns the place as every folder finds it.
-pub(super) fn resolve(services: &Services, arguments: &JoinArgs) -> Result<TeamPlace, CliError> {
+/// Returns the place as every folder finds it. Without a name of it, this is the database of the settings, otherwise the place where
+/// this machine took part last (`before`), otherwise the remote `origin`.
+pub(super) fn resolve(
+    services: &Services,
+    arguments: &JoinArgs,
+    before: Option<&TeamMembership>,
+) -> Result<TeamPlace, CliError> {
     let settings = &services.settings.team;
-    let place = match (&arguments.place, settings.backend) {
-        (Some(place), _) => place.clone(),
-        (None, TeamBackendKind::Git) => DEFAULT_REMOTE.to_owned(),
-        (None, TeamBackendKind::Postgres) if settings.database.is_empty() => {
+    let has_database = !settings.database.is_empty();
+    let (place, is_former) = match (&arguments.place, settings.backend, before) {
+        (Some(place), ..) => (place.as_str(), false),
+        (None, TeamBackendKind::Postgres, _) if has_database => (settings.database.as_str(), false),
+        (None, TeamBackendKind::Postgres, Some(before)) if is_database(&before.place) => (before.place.as_str(), true),
+        (None, TeamBackendKind::Postgres, _) => {
             return Err(CliError::usage("team.database of the settings names no database").hint(
                 "`database = \"postgres://USER@HOST/DATABASE\"` in [team], or `revdeck team join postgres://...`",
             ));
         }
-        (None, TeamBackendKind::Postgres) => settings.database.clone(),
+        (None, TeamBackendKind::Git, Some(before)) => (before.place.as_str(), before.place != DEFAULT_REMOTE),
+        (None, TeamBackendKind::Git, None) => (DEFAULT_REMOTE, false),
     };
-    if !is_database(&place) {
+    if !is_database(place) {
         if arguments.project.is_some() {
             return Err(CliError::usage("--project is for a database: a git remote has one repository"));
         }
-        return Ok(TeamPlace { place: resolve_remote(services, &place)?, project: String::new() });
+        return Ok(TeamPlace { place: resolve_remote(services, place)?, project: String::new(), is_former });
     }
-    let address = DatabaseAddress::parse(&place).map_err(to_cli_error)?;
-    let project = match &arguments.project {
-        Some(project) => project.trim().to_owned(),
-        None => services.repo.remote_url(DEFAULT_REMOTE).and_then(|url| project_name(&url)).ok_or_else(|| {
-            CliError::usage("this repository has no remote `origin` that would name it in a database")
-                .hint("`--project NAME` does; all machines of the team must say the same")
-        })?,
+    let address = DatabaseAddress::parse(place).map_err(to_cli_error)?;
+    let known = before.filter(|before| before.place == address.as_str());
+    let project = match (&arguments.project, known) {
+        (Some(project), _) => project.trim().to_owned(),
+        (None, Some(before)) => before.project.clone(),
+        (None, None) => {
+            services.repo.remote_url(DEFAULT_REMOTE).and_then(|url| project_name(&url)).ok_or_else(|| {
+                CliError::usage("this repository has no remote `origin` that would name it in a database")
+                    .hint("`--project NAME` does; all machines of the team must say the same")
+            })?
+        }
     };
     let is_name =
         |text: &str| !text.is_empty() && text.chars().count() <= MAX_PROJECT_CHARS && sanitize_line(text) == text;
     if !is_name(&project) {
         return Err(CliError::usage(format!("a project has 1 to {MAX_PROJECT_CHARS} printable characters")));
     }
-    Ok(TeamPlace { place: address.as_str().to_owned(), project })
+    Ok(TeamPlace { place: address.as_str().to_owned(), project, is_former })
 }
 
 /// State of a place that has been prepared.
@@ -66,7 +81,7 @@ pub(super) struct PreparedPlace {
 }
 
 /// Makes the tables of a database if they are not there. A git remote is not asked: joining works offline.
-pub(super) fn prepare(TeamPlace { place, project }: &TeamPlace) -> Result<PreparedPlace, CliError> {
+pub(super) fn prepare(TeamPlace { place, project, .. }: &TeamPlace) -> Result<PreparedPlace, CliError> {
     if !is_database(place) {
         return Ok(PreparedPlace::default());
     }

@@ -70,6 +70,14 @@ pub enum SyncError {
     /// The machine takes no part in a team.
     #[error("this repository has not joined a team here")]
     NotJoined,
+    /// The machine took part in a team, and has left it.
+    #[error("{machine} has left the team: nothing is exchanged any longer with {place}")]
+    Left {
+        /// Name of the machine.
+        machine: MachineName,
+        /// Remote or database, without credentials.
+        place: String,
+    },
     /// Another process exchanges records.
     #[error("another process is exchanging records with the team")]
     Busy,
@@ -98,8 +106,7 @@ pub enum SyncError {
 impl SyncError {
     /// Returns the error of a machine whose name is taken at its place.
     pub(crate) fn name_taken(team: &TeamMembership) -> Self {
-        let place = hide_credentials(&sanitize_line(&team.place));
-        Self::NameTaken { machine: team.machine.clone(), place }
+        Self::NameTaken { machine: team.machine.clone(), place: describe_place(team) }
     }
 }
 
@@ -166,7 +173,11 @@ impl TeamSync<'_> {
     ///
     /// If it takes no part, or the store cannot be read.
     pub fn membership(&self) -> Result<TeamMembership, SyncError> {
-        self.services.store.active_membership()?.ok_or(SyncError::NotJoined)
+        let team = self.services.store.team_membership()?.ok_or(SyncError::NotJoined)?;
+        match team.left_at {
+            Some(_) => Err(SyncError::Left { place: describe_place(&team), machine: team.machine }),
+            None => Ok(team),
+        }
     }
 
     /// Returns the person as git knows it.
@@ -467,6 +478,11 @@ impl TeamSync<'_> {
     ) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), filter, progress)
     }
+}
+
+/// Returns the place of a team on one line, without credentials.
+fn describe_place(team: &TeamMembership) -> String {
+    hide_credentials(&sanitize_line(&team.place))
 }
 
 /// Returns the person as the settings of git name them.

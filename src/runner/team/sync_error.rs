@@ -11,7 +11,7 @@ impl SyncError {
     /// version of this machine. What is wrong with the place may be put right there at any time.
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::NotJoined | Self::NameTaken { .. } | Self::Exclude(_) => true,
+            Self::NotJoined | Self::Left { .. } | Self::NameTaken { .. } | Self::Exclude(_) => true,
             Self::Team(TeamError::Database(error)) => {
                 matches!(error, DatabaseError::Address { .. } | DatabaseError::TooNew { .. })
             }
@@ -32,6 +32,10 @@ impl SyncError {
         let hint = match self {
             Self::NotJoined => {
                 "`revdeck team join` begins it, and says what will leave this machine; until then nothing does"
+            }
+            Self::Left { .. } => {
+                "`revdeck team join` takes part again, and says what will leave this machine; until then nothing does, and \
+                 other remotes need `revdeck sync REMOTE --yes` again"
             }
             Self::Exclude(_) => "a glob is written as in .gitignore",
             Self::Busy => "wait for its end, and try again",
@@ -102,6 +106,7 @@ mod tests {
         let away = || DatabaseError::Connect { place: place(), what: "refused".into(), is_login: false };
         for (error, is_permanent) in [
             (SyncError::NotJoined, true),
+            (SyncError::Left { machine: "ada-1".parse().expect("a name"), place: place() }, true),
             (taken(), true),
             (SyncError::Exclude(ignore::Error::Glob { glob: None, err: "a bracket is open".into() }), true),
             (database(DatabaseError::Address { what: "no host".into() }), true),

@@ -131,6 +131,30 @@ fn a_report_of_the_team_names_who_has_reviewed_the_code_instead() {
 }
 
 #[test]
+fn who_joins_again_without_a_place_joins_where_the_machine_took_part_last() {
+    let (team, other) = (Team::new(), Team::new());
+    let ada = team.machine("Ada");
+    let place = || ada.json(&["team", "--format", "json"], DONE)["membership"]["place"].clone();
+    let again = "this machine took part there last: `revdeck team join REMOTE` takes another place, such as origin";
+    run(&ada, &["team", "join", other.remote().to_str().expect("text"), "--machine", "ada-1"], DONE);
+    let first = place();
+    review(&ada);
+    assert_eq!(sync(&ada)["sent"]["reviews"], 1);
+    run(&ada, &["team", "leave"], DONE);
+    let joined = run(&ada, &["team", "join"], DONE);
+    assert!(joined.contains(again), "{joined}");
+    assert_eq!(place(), first);
+    assert_eq!(sync(&ada)["sent"]["reviews"], 0);
+    assert!(team.logs().is_empty());
+    // Another place is taken by its name, and is the last one from then on.
+    for arguments in [&["team", "join", "origin"][..], &["team", "leave"], &["team", "join"]] {
+        let said = run(&ada, arguments, DONE);
+        assert!(!said.contains(again), "{said}");
+    }
+    assert_eq!(place(), "origin");
+}
+
+#[test]
 fn a_place_that_is_not_there_is_called_what_it_looks_like() {
     let team = Team::new();
     let ada = team.machine("Ada");

@@ -54,6 +54,28 @@ fn a_database_carries_reviews_and_decisions() {
 }
 
 #[test]
+fn a_machine_joins_its_database_again_without_the_address() {
+    let Some(database) = database() else { return };
+    let ada = machine("Ada");
+    let place = || {
+        let mut shown = ada.json(&["team", "--format", "json"], DONE);
+        ["place", "project"].map(|key| shown["membership"][key].take())
+    };
+    run(&ada, &["team", "join", &database.address(OWNER), "--machine", "ada-1", "--project", "app"], DONE);
+    let first = place();
+    assert_eq!(first[1], "app");
+    run(&ada, &["team", "leave"], DONE);
+    let joined = run(&ada, &["team", "join"], DONE);
+    assert!(joined.contains("this machine took part there last"), "{joined}");
+    assert_eq!(place(), first);
+    // The database of the settings goes before it, and keeps the name of the repository if it is the same one.
+    ada.settings(&format!("[team]\nbackend = \"postgres\"\ndatabase = \"{}\"\n", database.address(OWNER)));
+    let joined = run(&ada, &["team", "join"], DONE);
+    assert!(!joined.contains("this machine took part there last"), "{joined}");
+    assert_eq!(place(), first);
+}
+
+#[test]
 fn repositories_that_share_a_database_stay_apart() {
     let Some(database) = database() else { return };
     let (ada, other) = (member(&database, "Ada"), machine("Bob"));

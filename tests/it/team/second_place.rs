@@ -26,7 +26,7 @@ fn nothing_leaves_for_a_second_remote_before_a_person_allows_it() {
     assert!(failed.contains("this repository has not joined a team here"), "{failed}");
     join(&ada, "ada-1");
     insta::assert_snapshot!(ada.fails(&["sync", "backup"], USAGE), @"
-    error: nothing was exchanged with backup yet: this machine has joined origin
+    error: nothing leaves for backup before a person allows it: this machine has joined origin
       hint: `revdeck sync backup --yes` sends 1 review there, and exchanges with it whenever you name it; `revdeck sync backup --dry-run --show` prints what would leave
     ");
     let preview = ada.json(&["sync", "backup", "--dry-run", "--format", "json"], DONE);
@@ -41,8 +41,16 @@ fn nothing_leaves_for_a_second_remote_before_a_person_allows_it() {
     assert_eq!((backup.logs(), team.logs().len()), (vec!["ada-1".to_owned()], 0));
     // Leaving takes the permission back.
     run(&ada, &["team", "leave"], DONE);
+    for arguments in [&["sync", "backup"][..], &["sync", "backup", "--yes"], &["sync"]] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(ada.fails(arguments, USAGE), @"
+            error: ada-1 has left the team: nothing is exchanged any longer with origin
+              hint: `revdeck team join` takes part again, and says what will leave this machine; until then nothing does, and other remotes need `revdeck sync REMOTE --yes` again
+            ");
+        }
+    }
     run(&ada, &["team", "join"], DONE);
-    ada.fails(&["sync", "backup"], USAGE);
+    assert!(ada.fails(&["sync", "backup"], USAGE).contains("nothing leaves for backup before a person allows it"));
     run(&ada, &["sync", "backup", "--yes"], DONE);
 }
 
@@ -119,7 +127,7 @@ fn a_permission_is_kept_only_for_a_remote_that_has_answered() {
     ada.errors(&["sync", "backup", "--yes"], INCOMPLETE);
     assert!(!run(&ada, &["team"], DONE).contains("backup"));
     std::fs::rename(&away, backup.remote()).expect("moved back");
-    assert!(ada.fails(&["sync", "backup"], USAGE).contains("nothing was exchanged with backup yet"));
+    assert!(ada.fails(&["sync", "backup"], USAGE).contains("nothing leaves for backup before a person allows it"));
     run(&ada, &["sync", "backup", "--yes"], DONE);
     assert_eq!(sync_with(&ada, "backup")["place"], "backup");
 }
