@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
 use crate::runner::{RunnerError, Services, process};
-use crate::store::{StoreChange, StoreError, TeamProgress};
+use crate::store::{StoreChange, StoreError, TeamMembership, TeamProgress};
 use crate::team::TeamError;
 use crate::team::postgres::{DatabaseAddress, Listener, News, NewsSender, is_database};
 
@@ -13,7 +13,7 @@ use crate::team::postgres::{DatabaseAddress, Listener, News, NewsSender, is_data
 const FOLLOW_LOG: &str = "follow.log";
 /// First and longest pause before the next attempt after the database could not be reached.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
-/// Longest time without an exchange, should news be missed.
+/// Longest time from one exchange to the next, whatever news come: the one that counts may have been missed.
 const MAX_QUIET: Duration = Duration::from_secs(600);
 /// Interval between two looks whether the machine still takes part at this place.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -78,24 +78,24 @@ impl TeamSync<'_> {
             };
             let mut last_exchange = Instant::now();
             loop {
-                let news = listener.wait(CHECK_INTERVAL);
+                let news = listener.wait(CHECK_INTERVAL.min(MAX_QUIET.saturating_sub(last_exchange.elapsed())));
                 let now = self.membership()?;
                 if (&now.place, &now.project) != (&team.place, &team.project) {
                     break;
                 }
-                match news {
-                    Ok(None) if last_exchange.elapsed() < MAX_QUIET => continue,
-                    Ok(Some(News::Log(log))) if log == team.log.as_str() && !team.machine.is_ci() => continue,
-                    Ok(Some(News::Claim(_))) => continue,
-                    Ok(Some(News::Store)) if !self.has_unsent()? => continue,
-                    // News that come together are one exchange.
-                    Ok(_) => {
-                        std::thread::sleep(NEWS_PAUSE);
-                        listener.forget_news();
-                    }
-                    // The connection has ended.
-                    Err(_) => break,
+                // Otherwise the connection has ended.
+                let Ok(news) = news else { break };
+                let is_due = match judge_news(news.as_ref(), last_exchange.elapsed(), &team) {
+                    ExchangeNeed::Due => true,
+                    ExchangeNeed::IfUnsent => self.has_unsent()?,
+                    ExchangeNeed::NotDue => false,
+                };
+                if !is_due {
+                    continue;
                 }
+                // News that come together are one exchange.
+                std::thread::sleep(NEWS_PAUSE);
+                listener.forget_news();
                 last_exchange = Instant::now();
                 match self.sync_when_free() {
                     Err(error) if error.is_permanent() => return Err(error),
@@ -158,6 +158,25 @@ impl TeamSync<'_> {
     }
 }
 
+/// Answer to the question whether records are exchanged after news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ExchangeNeed {
+    Due,
+    /// Only if something waits to be sent.
+    IfUnsent,
+    NotDue,
+}
+
+/// Judges news (`None`: there were none for a time), given the time since the last exchange.
+fn judge_news(news: Option<&News>, since: Duration, team: &TeamMembership) -> ExchangeNeed {
+    match news {
+        _ if since >= MAX_QUIET => ExchangeNeed::Due,
+        Some(News::Log(log)) if *log != team.log.as_str() || team.machine.is_ci() => ExchangeNeed::Due,
+        Some(News::Store) => ExchangeNeed::IfUnsent,
+        None | Some(News::Log(_) | News::Claim(_)) => ExchangeNeed::NotDue,
+    }
+}
+
 /// Ends the thread that watches the store when it is dropped.
 struct StoreWatch(crate::store::TailStopper);
 
@@ -184,4 +203,38 @@ fn watch_store(services: &Services, sender: NewsSender) -> StoreWatch {
         tracing::warn!(%error, "own records are sent with the next news");
     }
     watch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Time;
+
+    #[test]
+    fn no_news_put_an_exchange_off_for_longer_than_the_limit() {
+        use ExchangeNeed::{Due, IfUnsent, NotDue};
+        let team = |machine: &str, log: &str| TeamMembership {
+            machine: machine.parse().expect("a name"),
+            log: log.parse().expect("a name"),
+            place: "postgres://db/team".to_owned(),
+            project: "app".to_owned(),
+            joined_at: Time::UNIX_EPOCH,
+            left_at: None,
+        };
+        let (ada, job) = (team("ada-1", "ada-1"), team("ci-3f9a2c1d", "ci"));
+        let log = |name: &str| Some(News::Log(name.to_owned()));
+        for (title, news, team, expected) in [
+            ("none", None, &ada, NotDue),
+            ("another machine has sent something", log("bob-1"), &ada, Due),
+            ("this machine has", log("ada-1"), &ada, NotDue),
+            ("a job has, perhaps another one", log("ci"), &job, Due),
+            ("a claim has ended", Some(News::Claim("ar_1".to_owned())), &ada, NotDue),
+            ("the store has changed", Some(News::Store), &ada, IfUnsent),
+        ] {
+            let almost = MAX_QUIET.saturating_sub(Duration::from_nanos(1));
+            for (since, expected) in [(Duration::ZERO, expected), (almost, expected), (MAX_QUIET, Due)] {
+                assert_eq!(judge_news(news.as_ref(), since, team), expected, "{title}, {since:?}");
+            }
+        }
+    }
 }
