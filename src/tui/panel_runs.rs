@@ -1,7 +1,7 @@
 //! Sums up the run of a panel from the runs of its members, as far as the view of the store and the heartbeats have them.
 
 use super::app::App;
-use super::pages::{format_brief, format_dollars};
+use super::pages::{format_brief, format_dollars, format_thousands};
 use super::theme::Role;
 use crate::domain::{Panel, Priority, RequestDecision, RunStatus};
 use crate::store::RunRow;
@@ -44,6 +44,8 @@ pub struct PanelSums {
     /// Number of members, and of those that have ended.
     pub members: usize,
     pub done: usize,
+    /// Number of members whose spending is in `tokens` and `cost`: those that no other run has answered.
+    pub paying: usize,
     /// Numbers of findings by priority: those of the list once the panel has ended, else those of all members.
     pub counts: [u32; 4],
     pub hunks_covered: u32,
@@ -57,6 +59,22 @@ impl PanelSums {
     /// Describes the progress: `3 of 4 done`.
     pub fn describe_done(&self) -> String {
         format!("{} of {} done", self.done, self.members)
+    }
+
+    /// Describes what was spent, and by how many members: `41,000 tokens, $0.02 by 3 of 4 members`.
+    pub fn describe_spending_by_members(&self) -> String {
+        let mut spent = match self.tokens {
+            0 => "no tokens".to_owned(),
+            tokens => format!("{} tokens", format_thousands(tokens)),
+        };
+        if self.cost > 0.0 {
+            spent.push_str(&format!(", {}", format_dollars(self.cost)));
+        }
+        match self.paying {
+            all if all == self.members => format!("{spent} by all members"),
+            0 => format!("{spent}; other runs answered its members"),
+            some => format!("{spent} by {some} of {} members", self.members),
+        }
     }
 
     /// Describes what was spent: `41k tokens, $0.02`; empty for nothing.
@@ -107,6 +125,8 @@ impl App {
                 let (tokens, cost) = self.run_spending(&run);
                 sums.tokens = sums.tokens.saturating_add(tokens);
                 sums.cost += cost;
+                // Another machine may have reviewed the same before the member sent a request.
+                sums.paying += usize::from(run.reused_from.is_empty() || tokens > 0 || cost > 0.0);
             }
         }
         if panel.status.is_terminal() {

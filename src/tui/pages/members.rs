@@ -5,8 +5,8 @@ use super::super::doc::{Doc, FoldKey};
 use super::super::panel_runs::PanelSums;
 use super::super::panel_table::{MemberColumns, build_member_table};
 use super::super::theme::Role;
-use super::run::find_list_row;
-use super::{NAMES, format_dollars, format_thousands};
+use super::NAMES;
+use super::run::{find_list_row, format_spent};
 use crate::domain::{Panel, RunRecord};
 
 /// Renders the members as a table. Each row leads to the run of its member.
@@ -28,10 +28,47 @@ pub fn find_sums(app: &App, run: &RunRecord) -> Option<PanelSums> {
 
 /// Renders the tokens and the cost of a panel: those of its members, and of second opinions.
 pub fn render_spending(sums: &PanelSums, width: usize, doc: &mut Doc) {
-    let mut parts = vec![match sums.tokens {
-        0 => "no tokens".to_owned(),
-        tokens => format!("{} tokens", format_thousands(tokens)),
-    }];
-    parts.extend((sums.cost > 0.0).then(|| format_dollars(sums.cost)));
-    doc.push_field("spent", NAMES, Role::Normal, &format!("{} by all members", parts.join(", ")), width);
+    doc.push_field("spent", NAMES, Role::Normal, &sums.describe_spending_by_members(), width);
+}
+
+/// Describes what the panel of another machine has spent: its members stay there. `None` for any other run.
+pub fn describe_spending_elsewhere(run: &RunRecord) -> Option<String> {
+    let is_panel = Panel::name_of(&run.reviewed_by.name).is_some() && run.links.panel.is_none();
+    let machine = &run.team.as_ref().filter(|_| is_panel)?.machine;
+    Some(match run.usage.tokens.total() {
+        0 => format!("not known here: its members are on {machine}"),
+        _ => {
+            let opinions = format_spent(&run.usage.tokens, run.usage.cost);
+            format!("{opinions} by second opinions; its members are on {machine}")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_panel_of_another_machine_is_not_said_to_have_spent_nothing() {
+        let run = |reviewer: &str, is_elsewhere: bool, input: u64| -> RunRecord {
+            let mut run = serde_json::json!({
+                "run_id": format!("ar_{:026}", 7), "status": "completed", "created_at": "2026-03-04T11:59:00Z",
+                "updated_at": "2026-03-04T11:59:40Z", "source": "cli", "scope": "commit:HEAD", "reviewer": reviewer,
+            });
+            if is_elsewhere {
+                run["team"] = serde_json::json!({ "machine": "ada-1", "person": { "name": "Ada" } });
+            }
+            let mut run: RunRecord = serde_json::from_value(run).expect("a record");
+            run.usage.tokens.input = input;
+            run
+        };
+        for (run, expected) in [
+            (run("panel:three", true, 0), Some("not known here: its members are on ada-1")),
+            (run("panel:three", true, 1_200), Some("1,200 in, 0 out by second opinions; its members are on ada-1")),
+            (run("panel:three", false, 0), None),
+            (run("sonnet", true, 1_200), None),
+        ] {
+            assert_eq!(describe_spending_elsewhere(&run).as_deref(), expected);
+        }
+    }
 }

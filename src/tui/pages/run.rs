@@ -204,7 +204,9 @@ fn render_spending(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         doc.push_field("opinions", NAMES, Role::Normal, &format!("{opinions} of it"), width);
         return;
     }
-    if run.usage.tokens.total() == 0 && run.usage.window_peak == 0 && run.reviewed_by.name == "builtin" {
+    if let Some(said) = members::describe_spending_elsewhere(run) {
+        doc.push_field("spent", NAMES, Role::Normal, &said, width);
+    } else if run.usage.tokens.total() == 0 && run.usage.window_peak == 0 && run.reviewed_by.name == "builtin" {
         doc.push_field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
         // The record of a working run may lag behind its worker's heartbeat.
@@ -269,7 +271,8 @@ fn render_set_aside(app: &App, rejected: &[RejectedReport], width: usize, doc: &
     }
 }
 
-fn format_spent(tokens: &Usage, cost: f64) -> String {
+/// Describes tokens and cost: `11,000 in, 1,400 out, $0.01`.
+pub fn format_spent(tokens: &Usage, cost: f64) -> String {
     let about = if tokens.estimated { "~" } else { "" };
     let mut parts = vec![
         format!("{about}{} in", format_thousands(tokens.input)),

@@ -180,7 +180,7 @@ fn an_ended_panel_has_the_findings_of_its_list_and_the_cost_of_its_members_and_i
     // The page and the Live view lead to the members.
     let mut app = open_page(160, 48, true);
     let shown = screen(&app);
-    for expected in ["4 of 4 done", "reused", "29,700 tokens, $0.03 by all members", "P1 1   P2 6   P3 2"] {
+    for expected in ["4 of 4 done", "reused", "29,700 tokens, $0.03 by 3 of 4 members", "P1 1   P2 6   P3 2"] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
     assert!(!shown.contains(&run_id(SONNET)), "no ids of members: {shown}");
@@ -200,13 +200,43 @@ fn the_page_of_a_working_panel_adds_up_its_members() {
         "3 of 4",
         "7 of 8",
         "P1 2   P2 8   P3 2   not merged yet",
-        "29,700 tokens, $0.03 by all members",
+        "29,700 tokens, $0.03 by 3 of 4 members",
         "3/20",
         "12k",
     ] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
     assert!(!shown.contains("none so far") && !shown.contains("0 in, 0 out"), "{shown}");
+}
+
+#[test]
+fn what_other_runs_have_answered_is_not_said_to_be_spent_by_all_members() {
+    let [panel, gpt, sonnet, elsewhere] = [PANEL, GPT, SONNET, BUILTIN].map(run_id);
+    let members = format!("{sonnet} {gpt}");
+    for (answered, expected) in [
+        (&[][..], "8,200 tokens, $0.0076 by all members"),
+        (&[GPT], "8,200 tokens, $0.0076 by 1 of 2 members"),
+        (&[GPT, SONNET], "no tokens; other runs answered its members"),
+    ] {
+        let row = |id| RunRow { scope: "commit:HEAD", created_ms: NOW - 60_000, ..run_row(id) };
+        let answer = |run: u32| if answered.contains(&run) { elsewhere.as_str() } else { "" };
+        let (tokens, cost) = if answered.contains(&SONNET) { (0, 0.0) } else { (8_200, 0.0076) };
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { reviewer: "panel:two", members: &members, ..row(&panel) });
+        builder.run(RunRow { reviewer: "gpt", member_of: &panel, reused_from: answer(GPT), ..row(&gpt) });
+        builder.run(RunRow {
+            reviewer: "sonnet",
+            member_of: &panel,
+            reused_from: answer(SONNET),
+            tokens,
+            cost,
+            ..row(&sonnet)
+        });
+        let app = showing(160, 48, complete(builder));
+        let index = app.store.view.run_index(&panel).expect("the panel");
+        let sums = app.sum_panel(&app.store.view.run(index));
+        assert_eq!(sums.describe_spending_by_members(), expected, "{answered:?}");
+    }
 }
 
 #[test]
