@@ -40,6 +40,36 @@ pub enum ChatProgress {
     },
 }
 
+/// Follows by the progress of a request whether an answer to it is on its way.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerTracker {
+    /// True for an agent, which makes requests of its own and goes on while it waits for its provider.
+    is_agent: bool,
+    is_under_way: bool,
+}
+
+impl AnswerTracker {
+    /// Creates the tracker of a request that is not sent yet.
+    pub fn new(is_agent: bool) -> Self {
+        Self { is_agent, is_under_way: false }
+    }
+
+    /// Takes the next progress into account.
+    pub fn add(&mut self, progress: &ChatProgress) {
+        match progress {
+            ChatProgress::Sent => self.is_under_way = true,
+            ChatProgress::Lost => self.is_under_way = false,
+            ChatProgress::Waiting { .. } => self.is_under_way &= self.is_agent,
+            ChatProgress::Bytes(_) | ChatProgress::Text(_) => {}
+        }
+    }
+
+    /// Returns false before the request is sent, and in the pause between two attempts.
+    pub fn is_under_way(self) -> bool {
+        self.is_under_way
+    }
+}
+
 /// An observer of a request that is under way.
 pub trait ChatObserver {
     /// Receives the progress of the request, on the thread that waits for the answer.

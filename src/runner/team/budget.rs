@@ -8,7 +8,7 @@ use super::TeamSync;
 use crate::config::{Dollars, ModelFacts};
 use crate::domain::{BudgetKind, BudgetStop, ChatRequest, ChatResponse, ErrorClass, Usage};
 use crate::review::conversation::BudgetProblem;
-use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
+use crate::reviewers::chat::{AnswerTracker, Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
 use crate::runner::cancellable_sleep::sleep_unless_cancelled;
 use crate::runner::reviewer_access::usage_estimate::{count_request, fill_missing_usage};
 use crate::store::TeamMembership;
@@ -85,22 +85,19 @@ pub(super) struct RequestSpending {
 /// Observer of a request that counts the answers that were lost: the provider may charge for each of them.
 struct LostAnswers<'a> {
     watch: &'a mut dyn ChatObserver,
-    /// True for an agent, which makes requests of its own and does not say how often.
-    is_agent: bool,
     count: u32,
-    /// True in the pause between two attempts, in which no answer is on its way.
-    is_between_attempts: bool,
+    answer: AnswerTracker,
 }
 
 impl<'a> LostAnswers<'a> {
     fn new(watch: &'a mut dyn ChatObserver, is_agent: bool) -> Self {
-        Self { watch, is_agent, count: 0, is_between_attempts: false }
+        Self { watch, count: 0, answer: AnswerTracker::new(is_agent) }
     }
 
     /// Returns the number of answers for which nobody knows what they cost.
     fn count_with(&self, answer: &Result<ChatResponse, ChatError>) -> u32 {
         match answer {
-            Err(error) if error.cancelled => self.count + u32::from(!self.is_between_attempts),
+            Err(error) if error.cancelled => self.count + u32::from(self.answer.is_under_way()),
             // An agent does not say how often it has asked.
             Err(error) if error.class == ErrorClass::Timeout => self.count.max(1),
             Ok(_) | Err(_) => self.count,
@@ -110,16 +107,8 @@ impl<'a> LostAnswers<'a> {
 
 impl ChatObserver for LostAnswers<'_> {
     fn on_progress(&mut self, progress: ChatProgress) {
-        match &progress {
-            ChatProgress::Sent => self.is_between_attempts = false,
-            ChatProgress::Lost => {
-                self.count += 1;
-                self.is_between_attempts = true;
-            }
-            // An agent goes on meanwhile.
-            ChatProgress::Waiting { .. } => self.is_between_attempts = !self.is_agent,
-            ChatProgress::Bytes(_) | ChatProgress::Text(_) => {}
-        }
+        self.answer.add(&progress);
+        self.count += u32::from(progress == ChatProgress::Lost);
         self.watch.on_progress(progress);
     }
 
@@ -374,6 +363,11 @@ impl BudgetedChat {
                 Ok(most)
             });
             let reason = match reserved {
+                // The observer may have a reason by now that the request is not sent.
+                Ok((TeamReservation::Granted, _)) if is_told && watch.is_cancelled() => {
+                    self.requests.settle(&name, 0.0, 0);
+                    return Err(ChatError::cancelled());
+                }
                 Ok((TeamReservation::Granted, most)) => return Ok(Some(RequestReservation { name, most })),
                 Ok((TeamReservation::MustWait, _)) => BUDGET_UNDER_WAY,
                 Ok((TeamReservation::Unpriced, _)) => {
@@ -558,6 +552,7 @@ mod tests {
         let (cancelled, timeout) = (ChatError::cancelled(), ChatError::new(ErrorClass::Timeout, "late"));
         let overloaded = ChatError::new(ErrorClass::Overloaded, "busy");
         for (title, is_agent, told, error, expected) in [
+            ("before it is sent", false, vec![], &cancelled, 0),
             ("in the answer", false, vec![sent(), some()], &cancelled, 1),
             ("in the pause after a lost answer", false, vec![sent(), lost(), waiting()], &cancelled, 1),
             ("in the pause after a refusal", false, vec![sent(), waiting()], &cancelled, 0),

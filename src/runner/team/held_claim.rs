@@ -244,6 +244,12 @@ impl HeldClaim {
         lock(&self.lease).renewed.is_some()
     }
 
+    /// Returns true if another machine has the claim, or may have had it and sent a result, as far as this machine knows without
+    /// asking: no further request is sent before the run has claimed the review anew.
+    pub(in crate::runner) fn is_in_doubt(&self) -> bool {
+        lock(&self.lease).standing() == ClaimStanding::InDoubt
+    }
+
     /// Returns true the first time: people hear once that the run goes on without its claim.
     pub(in crate::runner) fn begin_telling(&mut self) -> bool {
         !std::mem::replace(&mut self.is_told, true)
@@ -264,6 +270,14 @@ mod tests {
 
     use super::*;
     use crate::team::postgres::{ClaimHolder, MAX_CLAIM_CALL};
+
+    impl HeldClaim {
+        /// Returns a claim that another machine may have had, and that nothing renews.
+        pub(in crate::runner) fn new_in_doubt() -> Self {
+            let lease = Lease { is_interrupted: true, ..Lease::new_taken() };
+            Self { lease: Arc::new(Mutex::new(lease)), orders: channel().0, late_answer: None, is_told: false }
+        }
+    }
 
     fn taken(is_renewal: bool) -> Result<ClaimAttempt, DatabaseError> {
         Ok(ClaimAttempt::Taken { is_renewal })

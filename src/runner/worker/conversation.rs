@@ -29,6 +29,7 @@ use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 use crate::runner::worker::panel_cost::RequestCost;
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::worker::shared_reading::SharedReading;
+use crate::runner::worker::team_claim::ClaimedRequest;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::runner::{RunnerError, Services, conclude};
 use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
@@ -305,6 +306,7 @@ impl RunWorker<'_> {
                 began: Instant::now(),
                 first: None,
                 waits: Vec::new(),
+                claimed: self.begin_request(&talk.opened.name),
             };
             let answer = talk.opened.chat.respond(request, &mut watching);
             // 0 means that no byte arrived.
@@ -317,11 +319,11 @@ impl RunWorker<'_> {
                 Ok(response) => {
                     return Ok(self.record_payment(turn, response, (request, first_ms, took_ms), &talk.opened));
                 }
-                Err(error) if error.cancelled => {
-                    return Ok(ConversationEvent::CancelAsked(
-                        self.cancel_watch.check().unwrap_or(CancelReason::UserStop),
-                    ));
-                }
+                Err(error) if error.cancelled => match self.cancel_watch.check() {
+                    // Another machine may have reviewed the same while the request waited.
+                    None if self.is_claim_in_doubt() => continue,
+                    reason => return Ok(ConversationEvent::CancelAsked(reason.unwrap_or(CancelReason::UserStop))),
+                },
                 Err(error) => error,
             };
             self.release_reserved_cost()?;
@@ -462,11 +464,13 @@ struct AnswerProgress<'a> {
     first: Option<Duration>,
     /// Reasons and milliseconds of the waits.
     waits: Vec<(String, u64)>,
+    claimed: ClaimedRequest<'a>,
 }
 
 impl ChatObserver for AnswerProgress<'_> {
     fn on_progress(&mut self, progress: ChatProgress) {
         let now = self.services.ambient.now();
+        self.claimed.add(&progress);
         match progress {
             ChatProgress::Sent => {
                 self.pulse.set_state(now, HeartbeatState::Waiting);
@@ -487,6 +491,6 @@ impl ChatObserver for AnswerProgress<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.asked.check().is_some()
+        self.asked.check().is_some() || self.claimed.may_be_needless()
     }
 }

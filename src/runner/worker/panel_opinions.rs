@@ -25,6 +25,7 @@ use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::RunnerError;
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
+use crate::runner::worker::team_claim::ClaimedRequest;
 use crate::runner::worker::worker_process::classify_error;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::store::HeartbeatWriter;
@@ -220,9 +221,23 @@ impl RunWorker<'_> {
         requests.spent.add_request(batch.tokens, batch.limit);
         pulse.begin_turn(self.now(), turn);
         let began = Instant::now();
-        let mut watch = OpinionWatch { asked: &self.cancel_watch, pulse, now: self.now(), began, first: None };
-        let answer = opened.chat.respond(&batch.request, &mut watch);
-        let first_ms = watch.first.map_or(0, |first| (first.as_millis() as u64).max(1));
+        let (answer, first) = loop {
+            let (asked, now) = (&self.cancel_watch, self.now());
+            let claimed = self.begin_request(&opened.name);
+            let mut watch = OpinionWatch { asked, pulse: &mut *pulse, now, began, first: None, claimed };
+            let answer = opened.chat.respond(&batch.request, &mut watch);
+            let first = watch.first;
+            let is_stopped = answer.as_ref().is_err_and(|error| error.cancelled);
+            if !is_stopped || self.cancel_watch.check().is_some() || !self.is_claim_in_doubt() {
+                break (answer, first);
+            }
+            // Another machine may have reviewed the same while the request waited.
+            if let Some(reason) = self.wait_until_allowed(pulse)? {
+                (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
+                return Ok(OpinionAnswer::Cancelled);
+            }
+        };
+        let first_ms = first.map_or(0, |first| (first.as_millis() as u64).max(1));
         let took_ms = began.elapsed().as_millis() as u64;
         match answer {
             Ok(response) => {
@@ -440,10 +455,12 @@ struct OpinionWatch<'a> {
     now: crate::domain::Time,
     began: Instant,
     first: Option<Duration>,
+    claimed: ClaimedRequest<'a>,
 }
 
 impl ChatObserver for OpinionWatch<'_> {
     fn on_progress(&mut self, progress: ChatProgress) {
+        self.claimed.add(&progress);
         if let ChatProgress::Bytes(bytes) = progress {
             self.first.get_or_insert_with(|| self.began.elapsed());
             let passed = self.began.elapsed();
@@ -452,6 +469,6 @@ impl ChatObserver for OpinionWatch<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.asked.check().is_some()
+        self.asked.check().is_some() || self.claimed.may_be_needless()
     }
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::config::ReviewerKind;
 use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, Panel, RunEvent, RunId, RunRecord};
+use crate::reviewers::chat::{AnswerTracker, ChatProgress};
 use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
 use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
@@ -63,7 +65,39 @@ impl ClaimWait {
     }
 }
 
+/// Request to a reviewer, as far as it depends on the claim of its run.
+pub(super) struct ClaimedRequest<'a> {
+    /// Claim of the review in the team's database.
+    claim: Option<&'a HeldClaim>,
+    answer: AnswerTracker,
+}
+
+impl ClaimedRequest<'_> {
+    /// Takes the next progress of the request into account.
+    pub(super) fn add(&mut self, progress: &ChatProgress) {
+        self.answer.add(progress);
+    }
+
+    /// Returns true if another machine may have reviewed the same while the request waits. An answer that is on its way is paid for,
+    /// whoever has the claim now.
+    pub(super) fn may_be_needless(&self) -> bool {
+        !self.answer.is_under_way() && self.claim.is_some_and(HeldClaim::is_in_doubt)
+    }
+}
+
 impl RunWorker<'_> {
+    /// Returns a request to a reviewer that is about to be sent.
+    pub(super) fn begin_request(&self, reviewer: &str) -> ClaimedRequest<'_> {
+        let reviewer = self.services.settings.reviewers.get(reviewer);
+        let is_agent = reviewer.is_some_and(|reviewer| reviewer.kind == ReviewerKind::Command);
+        ClaimedRequest { claim: self.claim.as_ref(), answer: AnswerTracker::new(is_agent) }
+    }
+
+    /// Returns true if another machine may have had the claim of the run since the run took it.
+    pub(super) fn is_claim_in_doubt(&self) -> bool {
+        self.claim.as_ref().is_some_and(HeldClaim::is_in_doubt)
+    }
+
     /// Begins to connect to the team's database, if the run will need a claim as far as its record says.
     pub(super) fn begin_to_connect(&mut self) {
         if self.record.reviewed_by.name == BUILTIN_REVIEWER {
@@ -81,6 +115,8 @@ impl RunWorker<'_> {
         &mut self,
         mut pulse: Option<&mut HeartbeatWriter>,
     ) -> Result<Option<CancelReason>, RunnerError> {
+        // One that is in doubt would hold up each request.
+        self.claim = None;
         let claim = match self.services.team().review_claim(&self.record) {
             Ok(Some(claim)) => claim,
             Ok(None) => return self.take_sent_answer(),
@@ -89,7 +125,6 @@ impl RunWorker<'_> {
                 return Ok(None);
             }
         };
-        self.claim = None;
         let mut wait = ClaimWait::default();
         loop {
             let error = match self.wait_for_claim(&claim, &mut wait, &mut pulse) {
@@ -389,6 +424,26 @@ mod tests {
     use super::*;
     use crate::domain::{PanelMember, RequestDecision, RunStatus};
     use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_request_that_waits_is_not_sent_once_its_claim_is_in_doubt_and_an_answer_on_its_way_is_awaited() {
+        let in_doubt = HeldClaim::new_in_doubt();
+        let sent = || ChatProgress::Sent;
+        let waiting = || ChatProgress::Waiting { reason: "busy".to_owned(), wait_ms: 1 };
+        for (title, is_agent, claim, told, expected) in [
+            ("no claim", false, None, vec![waiting()], false),
+            ("before it is sent", false, Some(&in_doubt), vec![], true),
+            ("while others may use up the budget", false, Some(&in_doubt), vec![waiting()], true),
+            ("in the answer", false, Some(&in_doubt), vec![sent()], false),
+            ("before another attempt", false, Some(&in_doubt), vec![sent(), waiting()], true),
+            ("an agent that waits for the budget", true, Some(&in_doubt), vec![waiting()], true),
+            ("an agent that waits for its provider", true, Some(&in_doubt), vec![sent(), waiting()], false),
+        ] {
+            let mut request = ClaimedRequest { claim, answer: AnswerTracker::new(is_agent) };
+            told.iter().for_each(|progress| request.add(progress));
+            assert_eq!(request.may_be_needless(), expected, "{title}");
+        }
+    }
 
     #[test]
     fn an_odd_end_of_a_claim_is_a_pause_like_any_other() {
