@@ -14,7 +14,8 @@ pub fn is_unsafe(c: char) -> bool {
 /// Returns the text as one safe line. Tabs and line ends become a space; any other character that [`is_unsafe`]
 /// becomes `\u{fffd}`. The result is borrowed if nothing had to change.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    // Nearly every text of a screen is printable ASCII, which is told without decoding.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut clean = String::with_capacity(text.len());

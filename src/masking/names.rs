@@ -73,13 +73,15 @@ pub(crate) fn mask_besides_ids(text: &str) -> Cow<'_, str> {
 /// Returns whether a text has a word that is long enough for a secret and no id of ours. To read the rules for secrets
 /// takes longer than to print a ledger.
 fn may_contain_key(text: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    text.split(|c: char| !is_word(c)).any(|word| {
-        word.len() >= MIN_KEY_BYTES
-            && word.bytes().any(|byte| byte.is_ascii_digit())
-            && !word.starts_with("ar_")
-            && !word.starts_with("f_")
-    })
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    // Bytes, because every letter of a word is ASCII.
+    text.len() >= MIN_KEY_BYTES
+        && text.as_bytes().split(|byte| !is_word(byte)).any(|word| {
+            word.len() >= MIN_KEY_BYTES
+                && word.iter().any(u8::is_ascii_digit)
+                && !word.starts_with(b"ar_")
+                && !word.starts_with(b"f_")
+        })
 }
 
 #[cfg(test)]

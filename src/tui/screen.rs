@@ -137,17 +137,14 @@ impl Screen {
             // changed them.
             let mut disturbed = 0;
             while x < width {
+                if !*stale && !is_whole && x >= disturbed {
+                    x = skip_same_cells(old, new, x);
+                    if x == width {
+                        break;
+                    }
+                }
                 let column = usize::from(x);
                 let wide = cell_width(&new[column]);
-                let same = !*stale
-                    && !is_whole
-                    && x >= disturbed
-                    && is_same_look(&old[column], &new[column])
-                    && (wide == 1 || x + 1 == width || is_same_look(&old[column + 1], &new[column + 1]));
-                if same {
-                    x += wide;
-                    continue;
-                }
                 if bytes.is_empty() {
                     bytes.extend_from_slice(b"\x1b[?2026h\x1b[0m");
                     if *stale {
@@ -220,6 +217,7 @@ pub fn find_missing_attributes(variable: impl Fn(&str) -> Option<String>) -> Mod
 
 /// Returns true if two cells look the same; a blank shows only its background colour. Every frame compares every cell,
 /// and `Cell::eq` takes three times as long: it compares texts as slices, and options that are not used here.
+#[inline]
 fn is_same_look(one: &Cell, other: &Cell) -> bool {
     let is_same_text = match (one.symbol().as_bytes(), other.symbol().as_bytes()) {
         ([one], [other]) => one == other,
@@ -228,6 +226,16 @@ fn is_same_look(one: &Cell, other: &Cell) -> bool {
     is_same_text
         && one.bg == other.bg
         && ((one.fg == other.fg && one.modifier == other.modifier) || (is_space(one) && is_space(other)))
+}
+
+/// Returns the first column from `from` on whose cell differs; the width of the row if none does. Of a wide cell whose second
+/// column differs, it is the first one.
+fn skip_same_cells(old: &[Cell], new: &[Cell], from: u16) -> u16 {
+    let start = usize::from(from);
+    let same = old[start..].iter().zip(&new[start..]).take_while(|(old, new)| is_same_look(old, new)).count();
+    let end = start + same;
+    let is_in_wide_cell = same > 0 && end < new.len() && cell_width(&new[end - 1]) > 1;
+    from + u16::try_from(same - usize::from(is_in_wide_cell)).unwrap_or(0)
 }
 
 /// Returns true if two rows look the same; false if `old` is not known.
