@@ -122,7 +122,8 @@ fn build_state_row(app: &App, view: &LiveView, run: &RunRow<'_>, width: usize) -
     parts.push(RowPart::texts(4, Role::Strong, &[&long, &short, ""]));
     let (sign, said, role) = describe_present(app, run);
     let brief = said.split(", ").next().unwrap_or_default().to_owned();
-    let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}"), sign]);
+    let shortest = app.display.glyphs.sign_or_word(sign, &brief);
+    let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}"), shortest]);
     parts.push(RowPart { is_right: true, ..activity });
     let forms = describe_spending(app, view, run);
     let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
@@ -371,6 +372,9 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
     if files.is_empty() {
         return None;
     }
+    if glyphs.uses_words() {
+        return Some(count_readings(&files));
+    }
     let forms = map_steps(files.len()).map(|step| {
         let mut form = spans([(Role::Muted, MAP_TITLE)]);
         for chunk in files.chunks(step) {
@@ -397,6 +401,15 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
     let legend = if least <= width { legend } else { Vec::new() };
     let legend = RowPart { forms: vec![legend], rank: 3, is_right: true };
     Some(fit_row(&[map, legend], width))
+}
+
+/// Counts the files of each reading, instead of their cells: `files 1 this turn, 3 read`.
+fn count_readings(files: &[FileReading]) -> DocLine {
+    let count = |reading: FileReading| files.iter().filter(|known| **known == reading).count();
+    let counts = FileReading::ALL.map(|(reading, name)| (count(reading), name));
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    DocLine::styled(Role::Muted, &format!("{MAP_TITLE}{}", counts.join(", ")))
 }
 
 /// Returns the reading that a cell for several files shows: what is read now, else what is left to read.
