@@ -279,6 +279,11 @@ fn a_filter_is_saved_used_and_removed_by_its_name() {
     type_text(&mut app, "p:9 =@urgent");
     assert_eq!(saved(&press(&mut app, "Enter")), [], "a filter that means nothing is not saved");
     press(&mut app, "Ctrl-u");
+    type_text(&mut app, "p:0 =@my urgent");
+    assert_eq!(saved(&press(&mut app, "Enter")), [], "nobody could use the name");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert!(prompt.error.starts_with("@my urgent is no name of a filter"), "{}", prompt.error);
+    press(&mut app, "Ctrl-u");
     type_text(&mut app, "=@urgent");
     assert_eq!(saved(&press(&mut app, "Enter")), [change(None)]);
     assert_eq!((app.finding_list.filter_text.as_str(), app.finding_list.saved_filters.len()), (DEFAULT, 0));
