@@ -16,7 +16,7 @@
 //! | there is | the request |
 //! |---|---|
 //! | nothing to review | is skipped |
-//! | an active equivalent run | adopts it |
+//! | an active equivalent run, also one that goes on after its worker died | adopts it |
 //! | an equivalent run that has reviewed everything | reuses it |
 //! | an equivalent run that is partial, and another attempt would give the same or is not left | reuses it |
 //! | an automatic request, and its last equivalent run was stopped by a person, has no attempts left or came to nothing | is skipped |
@@ -259,7 +259,8 @@ impl<'a> RequestCase<'a> {
 
     fn adopt_active(&self) -> Option<Answer<'a>> {
         let (run, id) = self.find_newest(|run| run.is_active())?;
-        let reason = DecisionReason::UnderReview { run: run.id, waits: run.status == RunStatus::Pending };
+        let waits = run.status == RunStatus::Pending;
+        let reason = DecisionReason::UnderReview { run: run.id, waits, attempt: run.attempt };
         Some(Answer::new(ReviewAction::Adopt { run: id }, reason, self.estimate_saving(run)))
     }
 
