@@ -254,6 +254,7 @@ fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
     prompt::forget_asked(app, prompt::REVIEW_PROMPTS);
     app.offered.retain(|change| Some(&change.scope) != reply.scope.as_ref());
     if let Some(run) = &reply.run {
+        app.run_list.requested = Some(run.clone());
         data::select_run(app, run);
     }
     show_outcome(app, reply.decision.clone());
