@@ -345,6 +345,19 @@ fn each_activity_has_its_words() {
 }
 
 #[test]
+fn the_names_of_reviewer_and_run_stay_before_the_tokens() {
+    for columns in [100, 110, 120, 160] {
+        let shown = screen(&following(columns, 30));
+        let row = shown.lines().nth(1).unwrap_or_default();
+        assert!(row.starts_with(" sonnet   HEAD~3..HEAD   turn 4 of 20 analyse "), "{columns}: {shown}");
+        assert!(row.contains("$0.14 of $1.00"), "{columns}: {shown}");
+    }
+    let mut app = open(80, 24, entries(), RunStatus::Completed);
+    press(&mut app, "Left");
+    assert!(screen(&app).contains(" sonnet   HEAD~3..HEAD   "), "{}", screen(&app));
+}
+
+#[test]
 fn a_long_wait_does_not_hide_what_was_spent() {
     let until = Time::from_millisecond(NOW + 12_000).expect("a moment");
     let reason = "rate limited by the provider after 3 of 5 attempts";

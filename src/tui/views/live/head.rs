@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::row::{PART_GAP, RowPart, fit_row, spans};
+use super::row::{PART_GAP, RowPart, fit_row, fits_whole, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
 use super::{LivePage, LiveView};
@@ -126,9 +126,15 @@ fn build_state_row(app: &App, view: &LiveView, run: &RunRow<'_>, width: usize) -
     let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}"), shortest]);
     parts.push(RowPart { is_right: true, ..activity });
     let forms = describe_spending(app, view, run);
-    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
-    parts.push(RowPart { is_right: true, ..RowPart::texts(3, Role::Muted, &forms) });
-    fit_row(&parts, width)
+    let with_spending = |from: usize| {
+        let forms: Vec<&str> = forms.iter().skip(from).map(String::as_str).collect();
+        let spending = RowPart { is_right: true, ..RowPart::texts(3, Role::Muted, &forms) };
+        parts.iter().cloned().chain([spending]).collect::<Vec<_>>()
+    };
+    // Nothing else on the screen says which run this is, so the tokens make room for the names.
+    let without_tokens = forms.iter().position(|form| !form.contains(" tokens")).unwrap_or(0);
+    let from = (0..without_tokens).find(|from| fits_whole(&with_spending(*from), width)).unwrap_or(without_tokens);
+    fit_row(&with_spending(from), width)
 }
 
 /// Names the turn in progress with its phase, and without; of a run that has ended, the number of its turns.
