@@ -261,7 +261,9 @@ impl<'a> RequestCase<'a> {
         let (run, id) = self.find_newest(|run| run.is_active())?;
         let waits = run.status == RunStatus::Pending;
         let reason = DecisionReason::UnderReview { run: run.id, waits, attempt: run.attempt };
-        Some(Answer::new(ReviewAction::Adopt { run: id }, reason, self.estimate_saving(run)))
+        // A run that goes on because its worker died is no second request: only what it has spent is not spent again.
+        let saved = if waits && run.attempt > 0 { run.tokens } else { self.estimate_saving(run) };
+        Some(Answer::new(ReviewAction::Adopt { run: id }, reason, saved))
     }
 
     fn reuse_whole(&self) -> Option<Answer<'a>> {
