@@ -285,6 +285,11 @@ fn the_footer_offers_decisions_only_about_findings() {
         assert_eq!(footer.contains("addressed"), offered, "{keys}: {footer}");
         assert!(footer.contains("? help") && footer.contains("Esc back"), "{footer}");
     }
+    let mut app = showing(80, 24, complete(StoreViewBuilder::default()));
+    press(&mut app, "L");
+    assert_eq!((&app.detail.subject, app.panes.focus), (&DetailSubject::Nothing, Pane::Detail));
+    let footer = last_line(&app);
+    assert!(!footer.contains("addressed") && footer.contains("r review"), "{footer}");
 }
 
 #[test]
