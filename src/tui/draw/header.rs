@@ -53,9 +53,10 @@ fn is_state_below(app: &App) -> bool {
 /// Returns the facts at the left edge with their styles, the most important first.
 fn collect_facts(app: &App) -> Vec<(Cow<'_, str>, Role)> {
     let mut facts: Vec<(Cow<'_, str>, Role)> = vec![(app.session.repository.as_str().into(), Role::Title)];
-    if !app.session.branch.is_empty() {
-        facts.push((app.session.branch.as_str().into(), Role::Normal));
-    }
+    facts.push(match app.session.branch.as_str() {
+        "" => ("detached HEAD".into(), Role::Muted),
+        branch => (branch.into(), Role::Normal),
+    });
     if has_counts(app) {
         facts.push((app.display.glyphs.dot.into(), Role::Faint));
     }

@@ -94,6 +94,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Freshness(mut facts) => {
             Arc::make_mut(&mut facts).keep_observed(&app.store.freshness);
             app.store.freshness = facts;
+            if let Some(branch) = app.store.freshness.branch() {
+                app.session.branch = branch.to_owned();
+            }
             // A run has ended, or the repository has moved.
             compare::look(app, &mut commands);
             if app.store.view.run_count() == 0 {

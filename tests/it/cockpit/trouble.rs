@@ -52,7 +52,7 @@ fn a_repository_that_is_moved_away_is_one_line_until_it_is_back() {
 fn a_repository_that_is_moved_or_deleted_is_announced_while_nobody_presses_a_key() {
     const LINE: &str = "the repository is gone: ";
     let test = reviewed();
-    let mut cockpit = Cockpit::open(&test);
+    let cockpit = Cockpit::open(&test);
     wait_for_findings(&cockpit);
     let (place, away) = (test.repo(), test.repo().with_extension("away"));
     fs::rename(&place, &away).expect("renamed");
