@@ -173,8 +173,10 @@ fn every_status_is_a_word_and_no_screen_has_signs_or_bars() {
     let with_run = || {
         let mut app = showing(100, 40, view());
         let mut commands = press(&mut app, "1");
-        commands.extend(press(&mut app, "l"));
+        // The first key unfolds the runs below it.
+        commands.extend(press(&mut app, "l l"));
         load_pages(&mut app, commands);
+        assert_eq!(app.panes.focus, Pane::Detail);
         app
     };
     for (name, app, words) in [
