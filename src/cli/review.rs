@@ -306,6 +306,7 @@ fn print_started(
     }
     let said = match decision.action {
         ReviewAction::Launch => "asked for",
+        ReviewAction::Adopt { .. } if run.is_later_attempt() => "goes on",
         ReviewAction::Adopt { .. } => "is on its way already",
         ReviewAction::Reuse { .. } => "has been done",
         ReviewAction::Resume { .. } => "goes on",

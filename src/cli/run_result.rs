@@ -111,6 +111,7 @@ impl RunResult {
     fn format_answered_by(&self, look: &TextOptions, decision: &Decision) -> String {
         let how = match decision.action.word() {
             "reuse" => "reused, nothing was reviewed again",
+            "adopt" if self.run.is_later_attempt() => "went on after its worker ended early",
             "adopt" => "adopted, it was on its way already",
             _ => return String::new(),
         };

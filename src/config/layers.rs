@@ -347,17 +347,25 @@ impl SettingsLoader {
                 }
                 ("filters", DeValue::Table(filters)) if layer != SettingsLayer::Repository => {
                     for (name, text) in filters {
-                        match text.get_ref() {
+                        let key = format!("filters.{}", name.get_ref());
+                        let error = match text.get_ref() {
+                            // `@NAME` ends at a blank, and a quote holds blanks together.
+                            _ if name.get_ref().is_empty()
+                                || name.get_ref().contains(|c: char| c.is_whitespace() || c == '"') =>
+                            {
+                                let allowed = "a name without blanks and quotes, such as \"urgent\"".to_owned();
+                                document.value_error(name.span().start, &key, "is no name of a filter", allowed)
+                            }
                             DeValue::String(text) => {
                                 self.filters.insert(name.get_ref().to_string(), text.to_string());
+                                continue;
                             }
                             _ => {
-                                let key = format!("filters.{}", name.get_ref());
                                 let allowed = "a filter, such as \"status:open p:0,1\"".to_owned();
-                                let error = document.value_error(text.span().start, &key, "is no text", allowed);
-                                self.report_mistake(layer, error)?;
+                                document.value_error(text.span().start, &key, "is no text", allowed)
                             }
-                        }
+                        };
+                        self.report_mistake(layer, error)?;
                     }
                 }
                 (name, _) => self.apply_entry(document, layer, name, start, value)?,

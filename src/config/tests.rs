@@ -364,3 +364,22 @@ fn a_budget_of_nothing_is_no_limit() {
     let own = load_with("[budget]\nrun_cost = 2\nday_cost = 0.5\n", "").expect("sound").settings.budget;
     assert_eq!((own.run_cost, own.day_cost), (Dollars::new(2.0), Dollars::new(0.5)));
 }
+
+#[test]
+fn a_saved_filter_whose_name_cannot_be_written_in_a_filter_is_refused() {
+    for (user, key) in [
+        ("[filters]\n\"my urgent\" = \"p:0\"\n", "filters.my urgent"),
+        ("[filters]\n\"\" = \"p:0\"\n", "filters."),
+        ("[filters]\n'a\"b' = \"p:0\"\n", "filters.a\"b"),
+    ] {
+        let error = load_with(user, "").expect_err(user);
+        let said = error.to_string();
+        assert!(
+            said.contains("config.toml:2:") && said.ends_with(&format!(" {key}: is no name of a filter")),
+            "{said}"
+        );
+        assert!(error.hint().contains("without blanks"), "{}", error.hint());
+    }
+    let loaded = load_with("[filters]\nurgent = \"p:0\"\n\"größe\" = \"p:1\"\n", "").expect("names");
+    assert_eq!(loaded.settings.filters.len(), 2);
+}

@@ -10,6 +10,7 @@ mod chat;
 mod context_record;
 mod coverage;
 mod decision_clock;
+mod emoji;
 mod event;
 mod finding;
 mod finding_lifecycle;

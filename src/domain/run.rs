@@ -358,6 +358,12 @@ impl RunRecord {
         self.paused && !self.status.is_terminal()
     }
 
+    /// Returns true if an earlier worker of the run ended early, so that the run goes on in a later attempt.
+    pub fn is_later_attempt(&self) -> bool {
+        // A run that waits has not counted its next attempt yet.
+        self.attempt > u32::from(self.status != RunStatus::Pending)
+    }
+
     /// Returns true if the run ended by itself, or was skipped, and did not review all that it should have.
     pub fn is_incomplete(&self) -> bool {
         match self.status {

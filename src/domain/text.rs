@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::emoji::separate_emoji;
+
 /// Returns true if a terminal could interpret the character as a command or show it in a misleading way: control
 /// characters (C0, C1, DEL), line separators, and bidirectional or invisible formatting characters.
 pub fn is_unsafe(c: char) -> bool {
@@ -11,13 +13,15 @@ pub fn is_unsafe(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns the text as one safe line. Tabs and line ends become a space; any other character that [`is_unsafe`]
-/// becomes `\u{fffd}`. The result is borrowed if nothing had to change.
+/// Returns the text as one safe line. Tabs and line ends become a space, and an emoji that is joined from several becomes
+/// those beside each other; any other character that [`is_unsafe`] becomes `\u{fffd}`. The result is borrowed if nothing had
+/// to change.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     // Nearly every text of a screen is printable ASCII, which is told without decoding.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
+    let text = separate_emoji(text);
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -31,9 +35,10 @@ pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Returns the text as safe lines. A tab becomes `tab` spaces, `\r\n` becomes `\n`, and any other character that
-/// [`is_unsafe`] becomes `\u{fffd}`.
+/// Returns the text as safe lines. A tab becomes `tab` spaces, `\r\n` becomes `\n`, and an emoji that is joined from several
+/// becomes those beside each other; any other character that [`is_unsafe`] becomes `\u{fffd}`.
 pub fn sanitize_lines(text: &str, tab: usize) -> String {
+    let text = separate_emoji(text);
     let mut clean = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
@@ -246,10 +251,24 @@ mod tests {
             ("a\r\nb\tc\nd", "a b c d"),
             ("\u{9b}2J\u{7f}", "\u{fffd}2J\u{fffd}"),
             ("user\u{202e}txt.exe", "user\u{fffd}txt.exe"),
+            ("a\u{200d}b \u{e0061}", "a\u{fffd}b \u{fffd}"),
         ] {
             assert_eq!(sanitize_line(hostile), clean, "{hostile:?}");
         }
         assert_eq!(sanitize_lines("a\tb\r\n\x1b[2J", 2), "a  b\n\u{fffd}[2J");
+    }
+
+    #[test]
+    fn emoji_that_are_made_of_several_are_shown_without_what_joins_them() {
+        for (joined, shown) in [
+            ("👨\u{200d}👩\u{200d}👧.rs", "👨👩👧.rs"),
+            ("👩🏽\u{200d}💻 🏳\u{fe0f}\u{200d}🌈", "👩🏽💻 🏳\u{fe0f}🌈"),
+            ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} won", "🏴 won"),
+            ("👩\u{200d}💻\u{202e}\x1b", "👩💻\u{fffd}\u{fffd}"),
+        ] {
+            assert_eq!(sanitize_line(joined), shown, "{joined:?}");
+            assert_eq!(sanitize_lines(joined, 4), shown, "{joined:?}");
+        }
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl OpenFolders {
         }
         let mut tail = services.store.open_tail();
         // Another commit or branch changes files, and with them what stands.
-        tail.watch_file(&services.repo.git_dir().join("logs").join("HEAD"));
+        tail.watch_beside(&[&services.repo.git_dir().join("logs").join("HEAD")]);
         let watch = tail.stopper();
         let (changes, watched) = (Arc::clone(&self.changes), root.clone());
         std::thread::spawn(move || send_changes(tail, &watched, &*changes));

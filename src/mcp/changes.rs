@@ -96,7 +96,7 @@ impl ChangeFeed {
     fn watch_store(&self, access: &RepositoryAccess, ready: &std::sync::mpsc::Sender<()>) -> Result<(), ToolFailure> {
         let services = access.open(OpenPurpose::Read)?;
         let mut tail = services.store.open_tail();
-        tail.watch_file(&services.repo.git_dir().join("logs").join("HEAD"));
+        tail.watch_beside(&[&services.repo.git_dir().join("logs").join("HEAD")]);
         let mut before = ResourceHashes::read(&services)?;
         let _ = ready.send(());
         loop {

@@ -16,7 +16,7 @@
 //! | there is | the request |
 //! |---|---|
 //! | nothing to review | is skipped |
-//! | an active equivalent run | adopts it |
+//! | an active equivalent run, also one that goes on after its worker died | adopts it |
 //! | an equivalent run that has reviewed everything | reuses it |
 //! | an equivalent run that is partial, and another attempt would give the same or is not left | reuses it |
 //! | an automatic request, and its last equivalent run was stopped by a person, has no attempts left or came to nothing | is skipped |
@@ -259,8 +259,11 @@ impl<'a> RequestCase<'a> {
 
     fn adopt_active(&self) -> Option<Answer<'a>> {
         let (run, id) = self.find_newest(|run| run.is_active())?;
-        let reason = DecisionReason::UnderReview { run: run.id, waits: run.status == RunStatus::Pending };
-        Some(Answer::new(ReviewAction::Adopt { run: id }, reason, self.estimate_saving(run)))
+        let waits = run.status == RunStatus::Pending;
+        let reason = DecisionReason::UnderReview { run: run.id, waits, attempt: run.attempt };
+        // A run that goes on because its worker died is no second request: only what it has spent is not spent again.
+        let saved = if waits && run.attempt > 0 { run.tokens } else { self.estimate_saving(run) };
+        Some(Answer::new(ReviewAction::Adopt { run: id }, reason, saved))
     }
 
     fn reuse_whole(&self) -> Option<Answer<'a>> {

@@ -21,10 +21,11 @@ pub(super) enum DecisionReason<'a> {
     Forced {
         same: Option<&'a str>,
     },
-    /// The run is active, and may wait for its start.
+    /// The run is active, and may wait for its start. `attempt` counts the starts of its worker so far.
     UnderReview {
         run: &'a str,
         waits: bool,
+        attempt: u32,
     },
     Reviewed {
         run: &'a str,
@@ -96,9 +97,19 @@ impl fmt::Display for DecisionReason<'_> {
             Self::Forced { same: None } => {
                 f.write_str("asked for without regard to earlier reviews; there is no equivalent one")
             }
-            Self::UnderReview { run, waits } => {
-                let doing = if waits { "waits to review" } else { "is reviewing" };
-                write!(f, "{run} {doing} exactly this")
+            Self::UnderReview { run, waits, attempt } => {
+                let attempt = attempt + u32::from(waits);
+                let doing = match (waits, attempt > 1) {
+                    (true, false) => "waits to review",
+                    (false, false) => "is reviewing",
+                    (true, true) => "waits to go on with",
+                    (false, true) => "goes on with",
+                };
+                write!(f, "{run} {doing} exactly this")?;
+                match attempt {
+                    0 | 1 => Ok(()),
+                    attempt => write!(f, ", in attempt {attempt} of {MAX_ATTEMPTS} because its worker ended early"),
+                }
             }
             Self::Reviewed { run } => write!(f, "{run} has reviewed exactly this; no line of it has changed since"),
             Self::StaysUnread { run, files } => {
@@ -204,8 +215,16 @@ mod tests {
 
     #[rstest]
     #[case(DecisionReason::NothingToReview { left_out: 2 }, "nothing to review: all 2 changed files are left out")]
-    #[case(DecisionReason::UnderReview { run: "ar_1", waits: true }, "ar_1 waits to review exactly this")]
-    #[case(DecisionReason::UnderReview { run: "ar_1", waits: false }, "ar_1 is reviewing exactly this")]
+    #[case(DecisionReason::UnderReview { run: "ar_1", waits: true, attempt: 0 }, "ar_1 waits to review exactly this")]
+    #[case(DecisionReason::UnderReview { run: "ar_1", waits: false, attempt: 1 }, "ar_1 is reviewing exactly this")]
+    #[case(
+        DecisionReason::UnderReview { run: "ar_1", waits: true, attempt: 1 },
+        "ar_1 waits to go on with exactly this, in attempt 2 of 3 because its worker ended early"
+    )]
+    #[case(
+        DecisionReason::UnderReview { run: "ar_1", waits: false, attempt: 3 },
+        "ar_1 goes on with exactly this, in attempt 3 of 3 because its worker ended early"
+    )]
     #[case(
         DecisionReason::StaysUnread { run: "ar_1", files: 2 },
         "ar_1 has reviewed all but 2 files that stay unreadable; `--force` tries again"

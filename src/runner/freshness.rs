@@ -15,6 +15,8 @@ use crate::store::{Heartbeat, RunRow, Store, StoreError, StoreView};
 pub struct FreshnessFacts {
     /// Counter of the repository's movements.
     epoch: u64,
+    /// Short name of the branch of the own worktree, empty when HEAD is detached; `None` if it is not known.
+    branch: Option<String>,
     /// Branch and HEAD by worktree; a worktree that is gone or cannot be read is missing.
     worktrees: BTreeMap<String, WorktreeHead>,
     /// Fingerprint of each scope that a run of the current epoch has compared.
@@ -72,7 +74,9 @@ impl FreshnessFacts {
         };
         let root = repo.root().to_string_lossy().into_owned();
         let mut facts = Self { epoch, ..Self::default() };
-        facts.worktrees.insert(root.clone(), WorktreeHead { branch: repo.branch(), commit: repo.head() });
+        let head = WorktreeHead { branch: repo.branch(), commit: repo.head() };
+        facts.branch = (!repo.is_gone()).then(|| head.branch.clone());
+        facts.worktrees.insert(root.clone(), head);
         let mut others = Vec::new();
         for row in run_rows(view) {
             if row.worktree != root && !row.worktree.is_empty() && !others.contains(&row.worktree) {
@@ -108,6 +112,11 @@ impl FreshnessFacts {
         self.locks.iter().filter(|(_, lock)| **lock == LockState::Free).map(|(run, _)| run.as_str())
     }
 
+    /// Returns the short name of the branch of the own worktree, empty when HEAD is detached; `None` if it is not known.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
     /// Returns the counter of the repository's movements.
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -141,11 +150,18 @@ impl FreshnessFacts {
         let head = WorktreeHead { branch: branch.to_owned(), commit: commit.to_owned() };
         Self {
             epoch,
+            branch: None,
             worktrees: BTreeMap::from([(worktree.to_owned(), head)]),
             compared: HashMap::new(),
             observed: HashMap::new(),
             locks: working.iter().map(|run| ((*run).to_owned(), LockState::Held)).collect(),
         }
+    }
+
+    /// Sets the branch of the own worktree, for tests.
+    #[cfg(test)]
+    pub fn with_branch(self, branch: &str) -> Self {
+        Self { branch: Some(branch.to_owned()), ..self }
     }
 
     /// Reads the heads of those other worktrees of runs that still belong to the repository.

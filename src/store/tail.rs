@@ -4,7 +4,7 @@
 //! many watches or a file system without notifications, the lengths of the files are compared once a second, and
 //! [`StoreTail::polling_reason`] returns the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -37,7 +37,7 @@ pub struct StoreTail {
     sender: Sender<TailMessage>,
     receiver: Receiver<TailMessage>,
     how: TailSource,
-    /// Watches a file outside of the store; see [`StoreTail::watch_file`].
+    /// Watches files and folders outside of the store; see [`StoreTail::watch_beside`].
     beside: Option<notify::RecommendedWatcher>,
     last: Option<Instant>,
     /// Minimum time between two returns after changes of the store.
@@ -172,25 +172,31 @@ impl StoreTail {
         Self { min_run_interval, ..self }
     }
 
-    /// Reports changes of a file outside of the store too, as [`StoreChange::Store`]: HEAD's reflog, with which the
-    /// freshness of runs changes. Without file notifications, its changes are not noticed.
-    pub fn watch_file(&mut self, file: &Path) {
-        let (sender, file) = (self.sender.clone(), resolve_links(file));
-        let Some(folder) = file.parent().map(Path::to_owned) else { return };
+    /// Reports changes of these files outside of the store too, as [`StoreChange::Store`]: of HEAD's reflog, with which the
+    /// freshness of runs changes. A folder changes when it is made, renamed or removed. Replaces the files of the last call.
+    /// Without file notifications, their changes are not noticed.
+    pub fn watch_beside(&mut self, files: &[&Path]) {
+        let (sender, files) = (self.sender.clone(), files.iter().map(|file| resolve_links(file)).collect::<Vec<_>>());
+        let folders: BTreeSet<PathBuf> = files.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let is_change = |event: &notify::Event| !matches!(event.kind, EventKind::Access(_));
-            if event.is_ok_and(|event| is_change(&event) && event.paths.contains(&file)) {
+            if event.is_ok_and(|event| is_change(&event) && event.paths.iter().any(|path| files.contains(path))) {
                 let _ = sender.send(TailMessage::Touched(TouchedPart::Store));
             }
         });
-        let watching = watcher.and_then(|mut watcher| {
-            watcher.watch(&folder, RecursiveMode::NonRecursive)?;
-            Ok(watcher)
-        });
-        match watching {
-            Ok(watcher) => self.beside = Some(watcher),
-            Err(error) => tracing::debug!(folder = %folder.display(), %error, "a file beside the store is not watched"),
+        let mut watcher = match watcher {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                tracing::debug!(%error, "files beside the store are not watched");
+                return;
+            }
+        };
+        for folder in folders {
+            if let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive) {
+                tracing::debug!(folder = %folder.display(), %error, "files beside the store are not watched");
+            }
         }
+        self.beside = Some(watcher);
     }
 
     /// Returns the reason why the files are polled instead of watched; `None` when they are watched.
@@ -500,8 +506,23 @@ mod tests {
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
         let mut tail = StoreTail::new(root, channel(), how);
         let head = folder.path().join("HEAD");
-        tail.watch_file(&head);
+        tail.watch_beside(&[&head]);
         std::fs::write(&head, "moved\n").expect("written");
         assert_eq!(tail.wait(), StoreChange::Store);
+    }
+
+    #[test]
+    fn a_folder_beside_the_store_wakes_when_it_is_renamed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, repo) = (folder.path().join("store"), folder.path().join("projects").join("repo"));
+        for folder in [&root, &repo] {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
+        let mut tail = StoreTail::new(root, channel(), how);
+        // The first file has no folder yet.
+        tail.watch_beside(&[&repo.join("logs").join("HEAD"), &repo]);
+        std::fs::rename(&repo, repo.with_file_name("away")).expect("renamed");
+        assert_eq!(tail.wait_at_most(Duration::from_secs(60)), Some(StoreChange::Store));
     }
 }

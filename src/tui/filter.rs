@@ -330,9 +330,10 @@ pub fn complete(text: &str, cursor: usize, saved: &SavedFilters) -> Completion {
         return Completion { start: word_start, candidates: fitting };
     }
     let Some((name, values)) = split_name(word) else {
-        let fitting =
-            TermKind::NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
-        return Completion { start: word_start, candidates: fitting };
+        let names = TermKind::NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned());
+        // Where no term has begun yet, a saved filter may come, too.
+        let saved = saved.keys().filter(|_| word.is_empty()).map(|name| format!("@{name}"));
+        return Completion { start: word_start, candidates: names.chain(saved).collect() };
     };
     let value_start = values.rfind(',').map_or(0, |at| at + 1);
     let value = &values[value_start..];

@@ -68,6 +68,8 @@ pub struct Glyphs {
     /// Ends of the bar of turns.
     pub scrub: (&'static str, &'static str),
     ascii: bool,
+    /// Words stand for the signs of statuses.
+    plain: bool,
 }
 
 /// Glyphs for terminals and fonts with Unicode.
@@ -100,6 +102,7 @@ pub const UNICODE: Glyphs = Glyphs {
     peak: "▾",
     scrub: ("◂", "▸"),
     ascii: false,
+    plain: false,
 };
 
 /// Stand-ins that consist of ASCII only.
@@ -132,17 +135,22 @@ pub const ASCII: Glyphs = Glyphs {
     peak: "v",
     scrub: ("<", ">"),
     ascii: true,
+    plain: false,
 };
 
-/// Glyphs for a screen reader, which would read frames aloud: blanks for them, letters and signs for the rest.
+/// Glyphs for a screen reader, which would read frames, bars and the signs of statuses aloud: blanks for them, letters and
+/// signs for the rest. A status is said in a word, see [`Glyphs::sign_or_word`].
 pub const PLAIN: Glyphs = Glyphs {
     horizontal: " ",
     vertical: " ",
     corners: [" ", " ", " ", " "],
     ellipsis: "~",
     dot: "-",
+    filled: " ",
+    empty: " ",
     thumb: " ",
     ascii: false,
+    plain: true,
     ..ASCII
 };
 
@@ -183,9 +191,28 @@ impl Glyphs {
         self.ascii
     }
 
-    /// Returns the first glyph of a pair, or the second if only ASCII may be drawn.
+    /// Returns true for a screen reader: words stand for the signs of statuses.
+    pub fn uses_words(&self) -> bool {
+        self.plain
+    }
+
+    /// Returns the first glyph of a pair, or the second if only ASCII may be drawn; a blank for a screen reader.
     fn pick(&self, (unicode, ascii): (&'static str, &'static str)) -> &'static str {
-        if self.ascii { ascii } else { unicode }
+        match (self.plain, self.ascii) {
+            (true, _) => " ",
+            (false, true) => ascii,
+            (false, false) => unicode,
+        }
+    }
+
+    /// Returns the sign of a status, or its word for a screen reader: for places that show the sign alone.
+    pub fn sign_or_word<'a>(&self, sign: &'a str, word: &'a str) -> &'a str {
+        if self.plain { word } else { sign }
+    }
+
+    /// Returns the sign of a status with a blank, to stand before its word; nothing for a screen reader.
+    pub fn sign_before_word(&self, sign: &str) -> String {
+        if self.plain { String::new() } else { format!("{sign} ") }
     }
 
     /// Returns the glyph for the status of a run.

@@ -19,7 +19,6 @@ pub(crate) mod doc;
 mod draw;
 mod editor;
 mod effects;
-mod emoji;
 mod empty_list;
 mod event_source;
 pub mod filter;

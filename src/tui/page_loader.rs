@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use self::reviewed_files::{ReviewedRuns, list_coverage};
 use self::standing_findings::StandingFindings;
-use super::emoji::separate_emoji;
 use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, RunFile, Tab};
 use super::page_data::{
@@ -246,7 +245,7 @@ impl PageLoader {
         }
         let bytes = self.repo.as_ref()?.file_at(commit, path).ok()??;
         let whole = String::from_utf8_lossy(&bytes);
-        let clean = text::sanitize_lines(&separate_emoji(&mask.mask_text(Some(path), &whole)), 4);
+        let clean = text::sanitize_lines(&mask.mask_text(Some(path), &whole), 4);
         let lines: Arc<Vec<String>> = Arc::new(clean.split('\n').map(str::to_owned).collect());
         if mask == Mask::Off {
             return Some(lines);

@@ -267,10 +267,10 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
 }
 
 fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine {
+    let glyphs = &app.display.glyphs;
     DocLine::styled(Role::from_priority(priority), priority_label(priority))
         .with_span(Role::Faint, "  ")
-        .with_span(Role::from_finding_status(status), app.display.glyphs.finding_status(status))
-        .with_span(Role::from_finding_status(status), " ")
+        .with_span(Role::from_finding_status(status), &glyphs.sign_before_word(glyphs.finding_status(status)))
         .with_span(Role::from_finding_status(status), status.word())
 }
 

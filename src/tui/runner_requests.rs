@@ -307,6 +307,9 @@ fn describe_request(requested: &RequestOutcome) -> String {
     let without_id = |run: &RunId| reason.replace(run.as_str(), "that review");
     match &requested.decision.action {
         policy::ReviewAction::Launch => format!("reviewing {change}"),
+        policy::ReviewAction::Adopt { run } if requested.run.is_later_attempt() => {
+            format!("the review of {change} goes on: {}", without_id(run))
+        }
         policy::ReviewAction::Adopt { run } => format!("{change} is being reviewed already: {}", without_id(run)),
         policy::ReviewAction::Reuse { run } => format!("{change} has been reviewed already: {}", without_id(run)),
         policy::ReviewAction::Resume { from } => format!("reviewing {change}: {}", without_id(from)),
@@ -317,7 +320,38 @@ fn describe_request(requested: &RequestOutcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::FixError;
+    use crate::domain::{RunRecord, RunStatus};
+    use crate::policy::{Decision, ReviewAction};
+    use crate::runner::{FixError, SettledAnswer};
+
+    #[test]
+    fn a_run_that_goes_on_after_its_worker_died_is_not_called_new() {
+        let run: RunRecord = serde_json::from_value(serde_json::json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C01", "status": "pending", "created_at": "2026-03-04T11:00:00Z",
+            "updated_at": "2026-03-04T11:00:01Z", "source": "cockpit", "scope": "worktree", "reviewer": "builtin",
+            "branch": "main", "snapshot_commit": "3fa2c1d09b7e4851aa",
+        }))
+        .expect("a record");
+        let describe = |status, attempt, reason: &str| {
+            let decision = Decision {
+                action: ReviewAction::Adopt { run: run.run_id.clone() },
+                reason: format!("{} {reason}", run.run_id),
+                saved_token_estimate: 0,
+                older: Vec::new(),
+                duplicate_of: None,
+            };
+            let run = RunRecord { status, attempt, ..run.clone() };
+            describe_request(&RequestOutcome { decision, run, settled: SettledAnswer::default() })
+        };
+        for (status, attempt, reason, expected) in [
+            (RunStatus::Pending, 0, "waits", "worktree is being reviewed already: that review waits"),
+            (RunStatus::Reviewing, 1, "reviews", "worktree is being reviewed already: that review reviews"),
+            (RunStatus::Pending, 1, "waits", "the review of worktree goes on: that review waits"),
+            (RunStatus::Reviewing, 2, "goes on", "the review of worktree goes on: that review goes on"),
+        ] {
+            assert_eq!(describe(status, attempt, reason), expected);
+        }
+    }
 
     #[test]
     fn the_next_step_without_a_fixer_names_a_setting_and_no_flag() {

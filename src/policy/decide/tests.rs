@@ -198,7 +198,10 @@ use RunStatus::*;
 #[rstest]
 #[case::first_review(vec![], launch(&[]), 0, "no review of exactly this")]
 #[case::live_twin(vec![run(A, Reviewing)], adopt(A, &[]), 41_000, "is reviewing exactly this")]
-#[case::waiting_twin(vec![run(A, Pending)], adopt(A, &[]), 41_000, "waits to review")]
+#[case::waiting_twin(vec![KnownRun { attempt: 0, ..run(A, Pending) }], adopt(A, &[]), 41_000, "waits to review")]
+#[case::one_that_goes_on(
+    vec![KnownRun { attempt: 1, tokens: 700, ..run(A, Pending) }], adopt(A, &[]), 700, "waits to go on"
+)]
 #[case::done_before(vec![run(A, Completed)], reuse(A, &[]), 41_000, "has reviewed exactly this")]
 #[case::newest_of_two(vec![run(B, Completed), run(A, Completed)], reuse(B, &[]), 41_000, B)]
 #[case::live_before_done(vec![run(A, Completed), run(B, Pending)], adopt(B, &[]), 41_000, B)]

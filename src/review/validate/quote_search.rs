@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 
 use crate::domain::anchors::{compute_code_identity, truncate_quote};
-use crate::domain::text::is_unsafe;
+use crate::domain::text::{is_unsafe, sanitize_line};
 use crate::domain::{Finding, LineRange};
 
 /// Minimum length of a quote, in bytes without white space. Shorter quotes occur everywhere. Not from the literature.
@@ -206,13 +206,13 @@ impl SqueezedText {
     }
 }
 
-/// Removes white space. Characters that a model cannot see unchanged are replaced by one common character.
+/// Removes white space. Characters that a model cannot see unchanged are shown as in a quote, which is a safe text.
 fn strip_whitespace(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_whitespace() || is_unsafe(c)) {
         return Cow::Borrowed(text);
     }
-    let kept = text.chars().filter(|c| !c.is_whitespace());
-    Cow::Owned(kept.map(|c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c }).collect())
+    let kept: String = text.split_whitespace().collect();
+    Cow::Owned(sanitize_line(&kept).into_owned())
 }
 
 /// Returns the new side of a quoted diff; empty if the quote is no diff.
@@ -294,6 +294,15 @@ mod tests {
         assert_eq!(file.quote(lines), "a = 1\nkey = '…'\nb = 2");
         assert_eq!(file.identity(LineRange::new(2, 2)), ("key = '…'".to_owned(), 0));
         assert_eq!((file.has_masked_lines(lines), file.has_masked_lines(LineRange::new(3, 3))), (true, false));
+    }
+
+    #[test]
+    fn quotes_with_what_is_not_shown_are_found() {
+        let file = FileText::new("a = 1\nwho = \"👨\u{200d}👩\u{202e}\"\nb = 2\n".as_bytes());
+        let near = QuoteHint::Lines(LineRange::new(1, 1));
+        for quote in ["who = \"👨\u{200d}👩\u{202e}\"", "who = \"👨👩\u{fffd}\""] {
+            assert_eq!(file.find(quote, near), stand(2, 2, MatchCertainty::Yes), "{quote:?}");
+        }
     }
 
     #[test]

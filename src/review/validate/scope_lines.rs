@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::LineRange;
+use crate::domain::text::{is_unsafe, sanitize_line};
 
 /// The files of a scope with their changed lines on the new side.
 #[derive(Debug, Clone, Default)]
@@ -53,8 +54,9 @@ impl ScopeLines {
     }
 
     /// Returns the repository paths that a report's path may mean, the most likely first: the path itself; the path
-    /// without the prefix of a diff; and the only changed path of which the report's path is a suffix or which is a
-    /// suffix of the report's path.
+    /// without the prefix of a diff; the only changed path of which the report's path is a suffix or which is a
+    /// suffix of the report's path; and the only changed path with characters that a model does not get as they are, which the
+    /// report names as it was shown.
     ///
     /// # Errors
     ///
@@ -64,6 +66,7 @@ impl ScopeLines {
         if path.is_empty() {
             return Err("it names no file".to_owned());
         }
+        let as_shown = path;
         let path = path.replace('\\', "/");
         let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
         let inside = || self.roots.iter().find_map(|root| path.strip_prefix(root.as_str())?.strip_prefix('/'));
@@ -89,6 +92,10 @@ impl ScopeLines {
         {
             paths.push(only.clone());
         }
+        let mut shown = self.files.keys().filter(|known| is_shown_as(known, as_shown));
+        if let (Some(only), None) = (shown.next(), shown.next()) {
+            paths.push(only.clone());
+        }
         paths.insert(0, plain);
         paths.retain(|path| !path.is_empty());
         Ok(paths)
@@ -110,6 +117,23 @@ impl ScopeLines {
 fn is_code_name(name: &str) -> bool {
     let capital_within = || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     name.contains(|c: char| c == '_' || c.is_ascii_digit()) || capital_within()
+}
+
+/// Returns `true` if a path with characters that are not shown as they are ends a report's path in one of the forms in which they
+/// are shown: as in a safe text, or with `\u{200d}` for each of them as in a request to a model.
+fn is_shown_as(path: &str, reported: &str) -> bool {
+    let ends = |shown: &str| reported.strip_suffix(shown).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    if !path.contains(is_unsafe) {
+        return false;
+    }
+    let mut escaped = String::with_capacity(path.len() + 16);
+    for c in path.chars() {
+        match is_unsafe(c) {
+            true => escaped.extend(c.escape_unicode()),
+            false => escaped.push(c),
+        }
+    }
+    ends(&sanitize_line(path)) || ends(&escaped)
 }
 
 fn file_name(path: &str) -> &str {
@@ -145,6 +169,30 @@ mod tests {
         let mut paths = scope().candidate_paths(reported).expect("a path");
         paths.dedup();
         assert_eq!(paths, expected);
+    }
+
+    #[test]
+    fn a_path_that_is_not_shown_as_it_is_is_found_in_the_forms_in_which_it_is_shown() {
+        let family = "src/👨\u{200d}👩.py";
+        let names = [family, "src/a\tb.py", "src/a b.py", "src/c\u{202e}d.py"];
+        let scope = ScopeLines::new(names.map(|path| (path.to_owned(), vec![LineRange::new(1, 2)])))
+            .with_roots(["/home/u/repo".to_owned()]);
+        for (reported, expected) in [
+            ("src/👨👩.py", Some(family)),
+            (r"src/👨\u{200d}👩.py", Some(family)),
+            (r"b/src/👨\u{200d}👩.py", Some(family)),
+            ("/home/u/repo/src/👨👩.py", Some(family)),
+            ("src/c\u{fffd}d.py", Some("src/c\u{202e}d.py")),
+            (r"src/a\u{9}b.py", Some("src/a\tb.py")),
+            // Its own name goes before the one that is shown like it.
+            ("src/a b.py", Some("src/a b.py")),
+            ("mysrc/👨👩.py", None),
+            ("src/👨.py", None),
+        ] {
+            let paths = scope.candidate_paths(reported).expect("a path");
+            let found = paths.iter().find(|path| scope.lines(path).is_some());
+            assert_eq!(found.map(String::as_str), expected, "{reported:?}: {paths:?}");
+        }
     }
 
     #[rstest]

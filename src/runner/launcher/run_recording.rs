@@ -175,9 +175,13 @@ impl Launcher<'_> {
             run.links.superseded_by = None;
             run.usage.saved_token_estimate =
                 run.usage.saved_token_estimate.saturating_add(decision.saved_token_estimate);
-            run.reuse.count = run.reuse.count.saturating_add(1);
             let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
-            run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(u32::from(adopted));
+            // Who asks again because the worker died adopts nothing. A panel must hear of everybody who needs its member.
+            let goes_on = run.status == RunStatus::Pending && run.is_later_attempt() && run.links.member_of.is_none();
+            if !(adopted && goes_on) {
+                run.reuse.count = run.reuse.count.saturating_add(1);
+                run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(u32::from(adopted));
+            }
             // From now on, the run also works for the new requester.
             run.private |= adopted && !self.services.settings.learning.enabled;
             run.reuse.last_at = Some(self.services.ambient.now());
@@ -212,4 +216,53 @@ fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
     }
     coverage.left_out.truncate(RunRecord::MAX_PATHS);
     coverage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Scope, Source};
+    use crate::runner::fixture::RunnerFixture;
+    use crate::runner::{BUILTIN_REVIEWER, ReviewDemand, ReviewRequest};
+
+    #[test]
+    fn who_asks_again_for_a_run_whose_worker_died_adopts_nothing() {
+        let fixture = RunnerFixture::new();
+        fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        let services = &fixture.services;
+        let launcher = services.launcher();
+        let request = ReviewRequest {
+            scope: Some(Scope::Commit("HEAD".to_owned())),
+            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+            prompt_set: None,
+            source: Source::Cockpit,
+            started_in_session: 0,
+            demand: ReviewDemand::AsNeeded,
+        };
+        let (snapshot, identity) = launcher.take_snapshot(&request).expect("a snapshot");
+        let asked = launcher.build_policy_request(&request, &identity, &snapshot);
+        let input = RequestInput::unrecorded(&request, &asked, &snapshot);
+        for (status, attempt, adopted) in [
+            (RunStatus::Pending, 0, 1),
+            (RunStatus::Reviewing, 1, 1),
+            (RunStatus::Pending, 1, 0),
+            (RunStatus::Reviewing, 2, 1),
+        ] {
+            let record = RunRecord { status, attempt, ..launcher.draft_record(&input) };
+            services.store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+            let decision = Decision {
+                action: ReviewAction::Adopt { run: record.run_id.clone() },
+                reason: "it is under way".to_owned(),
+                saved_token_estimate: 0,
+                older: Vec::new(),
+                duplicate_of: None,
+            };
+            let answer = services
+                .store
+                .with_lock_as(|locked| launcher.record_reuse(locked, &record.run_id, &input, &decision))
+                .expect("recorded");
+            let counts = (answer.reuse.count, answer.reuse.adopted_count);
+            assert_eq!(counts, (adopted, adopted), "{status}, attempt {attempt}");
+        }
+    }
 }

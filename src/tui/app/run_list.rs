@@ -138,6 +138,8 @@ pub struct RunList {
     pub unfolded: HashSet<String>,
     /// Run to select as soon as the view of the store contains it.
     pub awaited: Option<String>,
+    /// Run that answers the last request of the user.
+    pub requested: Option<String>,
     /// Commits that runs reviewed, as far as they are read.
     pub subjects: Arc<RunSubjects>,
     /// Differences between runs and the runs before them, by run id, as far as they were on the screen; `None` for a run

@@ -1,4 +1,4 @@
-//! Facts that stay the same while the cockpit is open.
+//! Facts about the session. All but the branch stay the same while the cockpit is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::runner::ReviewerTerms;
 pub struct SessionInfo {
     /// Display name of the repository.
     pub repository: String,
-    /// Short name of the branch at the start; empty when HEAD was detached.
+    /// Short name of the branch that is checked out; empty when HEAD is detached.
     pub branch: String,
     /// Greatest number of turns of a run, by reviewer.
     pub turn_limits: TurnLimits,

@@ -25,7 +25,7 @@ pub struct DiffEmphasis<'a> {
     pub tone: &'a dyn Fn(PlacedRow) -> LineTone,
     /// Returns true for a finding that has a mark.
     pub is_marked: &'a dyn Fn(&DiffFinding) -> bool,
-    /// Returns the sign in the margin of a file, by its index, and its style.
+    /// Returns the sign in the margin of a file, by its index, and its style. A word moves the header to the right.
     pub file_sign: &'a dyn Fn(usize) -> (&'static str, Role),
 }
 
@@ -61,7 +61,8 @@ pub fn draw_with_emphasis(painter: &mut Painter<'_>, area: Rect, diff: &DiffPane
         let look = DiffLook::new(diff, placed.file).with_emphasis(tone == LineTone::Dim, emphasis.is_marked);
         if row == DiffPageRow::Header {
             let (sign, role) = (emphasis.file_sign)(placed.file);
-            painter.draw_text(area.x, y, 1, sign, role);
+            let margin = painter.draw_text(area.x, y, area.width, sign, role) + 1;
+            let here = Rect { x: area.x + margin, width: area.width.saturating_sub(margin), ..here };
             draw_header(painter, here, &look);
             continue;
         }

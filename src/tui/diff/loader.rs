@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::emoji::separate_emoji;
 use super::super::highlight::PartlyParsedTexts;
 use super::super::message::{AppMessage, DetailSubject};
 use super::super::page_data::PageData;
@@ -350,7 +349,7 @@ impl PageLoader {
         }
         let clean = |bytes: &[u8], path: &str| {
             let whole = String::from_utf8_lossy(bytes);
-            text::sanitize_lines(&separate_emoji(&page.mask.mask_text(Some(path), &whole)), 4)
+            text::sanitize_lines(&page.mask.mask_text(Some(path), &whole), 4)
         };
         let blocks = texts.found_blocks.as_deref().unwrap_or(&file.blocks);
         let (old, new) = (clean(&old_bytes, old_path), clean(&new_bytes, &file.path));

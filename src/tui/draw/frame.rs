@@ -214,6 +214,10 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
         KeyContext::Detail if matches!(app.detail.subject, DetailSubject::File { .. }) => {
             vec![A::Edit, A::NextTab, A::Zoom, A::Search, A::Back, A::Help]
         }
+        // The ledger of an empty list.
+        KeyContext::Detail if app.detail.subject == DetailSubject::Nothing => {
+            vec![A::NextTab, A::Review, A::Zoom, A::Search, A::Back, A::Help]
+        }
         KeyContext::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
         // The keys of views.
         _ => Vec::new(),

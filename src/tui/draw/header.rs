@@ -13,7 +13,7 @@ use super::super::theme::Role;
 use super::super::views::live::LiveView;
 use super::painter::Painter;
 use crate::domain::{Panel, RunStatus, WatchMode, text};
-use crate::policy::Freshness;
+use crate::policy::{Freshness, MAX_ATTEMPTS};
 use crate::store::{RunRow, WatcherInfo, WatcherStatus};
 
 /// Cells of the gauge.
@@ -53,9 +53,10 @@ fn is_state_below(app: &App) -> bool {
 /// Returns the facts at the left edge with their styles, the most important first.
 fn collect_facts(app: &App) -> Vec<(Cow<'_, str>, Role)> {
     let mut facts: Vec<(Cow<'_, str>, Role)> = vec![(app.session.repository.as_str().into(), Role::Title)];
-    if !app.session.branch.is_empty() {
-        facts.push((app.session.branch.as_str().into(), Role::Normal));
-    }
+    facts.push(match app.session.branch.as_str() {
+        "" => ("detached HEAD".into(), Role::Muted),
+        branch => (branch.into(), Role::Normal),
+    });
     if has_counts(app) {
         facts.push((app.display.glyphs.dot.into(), Role::Faint));
     }
@@ -237,7 +238,9 @@ fn describe_state(app: &App) -> (&'static str, String, Role) {
     };
     if app.run_freshness(&run) == Freshness::Lost {
         let key = app.keymap.key_of(KeyContext::Global, Action::Review);
-        let next = key.map_or_else(String::new, |key| format!("; {key} reviews again"));
+        // A request has the run go on in its next attempt, if one is left.
+        let what = if run.attempt < MAX_ATTEMPTS { "resumes it" } else { "reviews again" };
+        let next = key.map_or_else(String::new, |key| format!("; {key} {what}"));
         return (
             app.display.glyphs.run_status(RunStatus::Lost),
             format!("its worker is gone{next}{more}"),

@@ -72,10 +72,13 @@ fn draw_line(painter: &mut Painter<'_>, area: Rect, text: &str, role: Role) {
 
 /// Describes repository, branch, the state of the reviews, and what the header of other screens counts.
 fn describe_session(app: &App) -> String {
-    let branch = if app.session.branch.is_empty() { String::new() } else { format!(", branch {}", app.session.branch) };
+    let branch = match app.session.branch.as_str() {
+        "" => "detached HEAD".to_owned(),
+        branch => format!("branch {branch}"),
+    };
     let counts: Vec<_> = collect_counts(app).into_iter().map(|(fact, _)| fact).collect();
     let counts = if counts.is_empty() { String::new() } else { format!(" {}.", counts.join(", ")) };
-    format!("{}{branch}. {}.{counts}", app.session.repository, describe_engine(app))
+    format!("{}, {branch}. {}.{counts}", app.session.repository, describe_engine(app))
 }
 
 /// Describes the pane with the focus: its name, the position in it, the filter.

@@ -41,7 +41,9 @@ pub(super) fn follow_store(
     let mut tail = store.open_tail();
     presence.wake_at_change(tail.stopper());
     if let Some(repo) = repo {
-        tail.watch_file(&repo.git_dir().join("logs").join("HEAD"));
+        let (root, git_dir) = (repo.root(), repo.git_dir());
+        // Nothing else tells that the repository is moved or deleted while nobody presses a key.
+        tail.watch_beside(&[&git_dir.join("logs").join("HEAD"), &root, &git_dir]);
     }
     let (mut sent, mut delivered) = (SentParts::new(store), store.delivered_bytes());
     let mut viewed = store.viewed_bytes();

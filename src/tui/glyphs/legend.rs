@@ -52,6 +52,7 @@ impl Glyphs {
             peak,
             scrub: (back, forth),
             ascii: _,
+            plain: _,
         } = *self;
         let mut entries = Vec::new();
         let mut push = |glyph: &str, role, meaning: &str| {

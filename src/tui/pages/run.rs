@@ -55,8 +55,7 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     let (glyph, word, role) =
         find_list_row(app, run).and_then(|row| app.panel_state(&row)).unwrap_or((glyph, word, role));
     doc.push(
-        DocLine::styled(role, glyph)
-            .with_span(role, " ")
+        DocLine::styled(role, &app.display.glyphs.sign_before_word(glyph))
             .with_span(role, word)
             .with_span(Role::Faint, "  ")
             .with_span(Role::Strong, &app.name_record(run)),
@@ -412,11 +411,13 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
         doc.push_heading("Findings", &page.findings.len().to_string());
     }
     let digits = page.findings.iter().map(|finding| count_digits(finding.line_start)).max().unwrap_or(1);
+    let glyphs = &app.display.glyphs;
     for finding in &page.findings {
         let status =
             app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
+        let shown = glyphs.sign_or_word(glyphs.finding_status(status), status.word());
         let line = DocLine::styled(Role::from_priority(finding.priority), priority_label(finding.priority))
-            .with_span(Role::from_finding_status(status), &format!(" {} ", app.display.glyphs.finding_status(status)))
+            .with_span(Role::from_finding_status(status), &format!(" {shown} "))
             .with_span(Role::Muted, &format!("{:>digits$}  ", finding.line_start))
             .with_span(Role::Normal, &finding.title);
         doc.push(DocLine { source: Some(finding.line_start), ..line });

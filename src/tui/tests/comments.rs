@@ -43,6 +43,14 @@ fn id(n: u32) -> FindingId {
 }
 
 #[test]
+fn a_comment_without_a_diff_says_which_key_opens_one() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "2 l c");
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("a comment is written on a line of the diff; d opens it"));
+}
+
+#[test]
 fn a_finding_on_a_removed_line_says_so() {
     let mut app = of_finding(160, 48);
     press(&mut app, "z = g");

@@ -1,9 +1,12 @@
 //! Tests the effects of keys and other messages.
 
+use std::sync::Arc;
+
 use rstest::rstest;
 
 use super::support::*;
 use crate::domain::{Actor, Disposition, FindingStatus, RunStatus, Scope, Time, TriageAction};
+use crate::runner::FreshnessFacts;
 use crate::store::triage::UndoOutcome;
 use crate::store::{RunRow, StoreViewBuilder};
 use crate::tui::app::{App, Notice, Pane, PendingCount};
@@ -275,6 +278,26 @@ fn the_filter_is_typed_live_and_can_be_taken_back() {
 }
 
 #[test]
+fn header_and_form_follow_the_branch_that_is_checked_out() {
+    let header = |app: &App| screen(app).lines().next().expect("a header").to_owned();
+    let mut app = showing(160, 48, view());
+    assert!(header(&app).contains(" main "), "{}", header(&app));
+    for (branch, shown, scope) in
+        [("topic", " topic ", "topic since it left its base"), ("", " detached HEAD ", "HEAD since it left its base")]
+    {
+        let facts = FreshnessFacts::for_worktree(1, "/repo", branch, "", &[]).with_branch(branch);
+        send(&mut app, AppMessage::Freshness(Arc::new(facts)));
+        assert!(header(&app).contains(shown) && !header(&app).contains("main"), "{}", header(&app));
+        press(&mut app, "r");
+        assert!(screen(&app).contains(scope), "{}", screen(&app));
+        press(&mut app, "Esc");
+    }
+    // Nobody knows the branch of a repository that is gone.
+    send(&mut app, AppMessage::Freshness(Arc::new(FreshnessFacts::for_worktree(2, "/repo", "", "", &[]))));
+    assert!(header(&app).contains(" detached HEAD "), "{}", header(&app));
+}
+
+#[test]
 fn the_footer_offers_decisions_only_about_findings() {
     let last_line = |app: &App| screen(app).lines().last().expect("a footer").to_owned();
     let mut app = showing(160, 48, view());
@@ -285,6 +308,11 @@ fn the_footer_offers_decisions_only_about_findings() {
         assert_eq!(footer.contains("addressed"), offered, "{keys}: {footer}");
         assert!(footer.contains("? help") && footer.contains("Esc back"), "{footer}");
     }
+    let mut app = showing(80, 24, complete(StoreViewBuilder::default()));
+    press(&mut app, "L");
+    assert_eq!((&app.detail.subject, app.panes.focus), (&DetailSubject::Nothing, Pane::Detail));
+    let footer = last_line(&app);
+    assert!(!footer.contains("addressed") && footer.contains("r review"), "{footer}");
 }
 
 #[test]
@@ -292,7 +320,7 @@ fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
     let mut app = showing(160, 48, many(10));
     let commands = send(&mut app, AppMessage::StoreRead { view: many(5_000), written: 0 });
     let asked = commands.iter().find_map(|command| match command {
-        AppCommand::Filter { serial, view, .. } => Some((*serial, std::sync::Arc::clone(view))),
+        AppCommand::Filter { serial, view, .. } => Some((*serial, Arc::clone(view))),
         _ => None,
     });
     let (serial, view) = asked.expect("filtering is asked for");

@@ -68,7 +68,7 @@ fn shelf(language: Language, patterns: Vec<Pattern>) -> LanguagePatterns {
 }
 
 /// Builds a library of three languages with every origin and both stances.
-fn library() -> PatternLibrary {
+pub(super) fn library() -> PatternLibrary {
     let month = |successes, failures| MonthlyOutcomes { successes, failures };
     let python = Language::Python;
     let mut none = pattern(python, EditKind::WrongOperator, ("VARIABLE == None", "VARIABLE is None"), (12, 8, 2));
@@ -122,7 +122,7 @@ fn library() -> PatternLibrary {
     }
 }
 
-fn open_knowledge(columns: u16, rows: u16, library: PatternLibrary) -> App {
+pub(super) fn open_knowledge(columns: u16, rows: u16, library: PatternLibrary) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "K");
     send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::new(library))));

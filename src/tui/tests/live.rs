@@ -19,7 +19,7 @@ use crate::store::{Heartbeat, HeartbeatState, RunRow, StoreViewBuilder};
 use crate::tui::app::{App, RunBudget};
 use crate::tui::diff::DiffPage;
 use crate::tui::keymap::KeyContext;
-use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::message::{AppCommand, AppMessage, ReviewReply};
 use crate::tui::page_data::PageData;
 use crate::tui::theme::Role;
 use crate::tui::views::live::{CONTEXT, LivePage, LiveReply, LiveRequest, ReviewTrace};
@@ -345,6 +345,19 @@ fn each_activity_has_its_words() {
 }
 
 #[test]
+fn the_names_of_reviewer_and_run_stay_before_the_tokens() {
+    for columns in [100, 110, 120, 160] {
+        let shown = screen(&following(columns, 30));
+        let row = shown.lines().nth(1).unwrap_or_default();
+        assert!(row.starts_with(" sonnet   HEAD~3..HEAD   turn 4 of 20 analyse "), "{columns}: {shown}");
+        assert!(row.contains("$0.14 of $1.00"), "{columns}: {shown}");
+    }
+    let mut app = open(80, 24, entries(), RunStatus::Completed);
+    press(&mut app, "Left");
+    assert!(screen(&app).contains(" sonnet   HEAD~3..HEAD   "), "{}", screen(&app));
+}
+
+#[test]
 fn a_long_wait_does_not_hide_what_was_spent() {
     let until = Time::from_millisecond(NOW + 12_000).expect("a moment");
     let reason = "rate limited by the provider after 3 of 5 attempts";
@@ -468,6 +481,37 @@ fn the_keys_of_a_run_work_and_a_finding_leads_to_its_run() {
     let mut app = app_without_runs();
     press(&mut app, "V");
     assert!(screen(&app).contains("no run is selected"), "{}", screen(&app));
+}
+
+#[test]
+fn the_review_that_was_asked_for_is_watched_from_the_findings_while_it_is_under_way() {
+    let (asked, old, found) = (run_id(4), run_id(3), finding_id(1));
+    let watched = |commands: &[AppCommand]| {
+        commands.iter().find_map(|command| match command {
+            AppCommand::View(ViewRequest::Live(wanted)) => Some(wanted.run.clone()),
+            _ => None,
+        })
+    };
+    for (status, is_asked, expected) in [
+        (RunStatus::Reviewing, true, &asked),
+        (RunStatus::Pending, true, &asked),
+        (RunStatus::Completed, true, &old),
+        (RunStatus::Reviewing, false, &old),
+    ] {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { status, ..run_row(&asked) });
+        builder.run(run_row(&old)).finding(finding_row(&found, &old));
+        let mut app = showing(120, 40, complete(builder));
+        press(&mut app, "2");
+        if is_asked {
+            let reply = ReviewReply { scope: None, run: Some(asked.clone()), decision: Ok("reviewing".to_owned()) };
+            send(&mut app, AppMessage::Requested(Ok(reply)));
+        }
+        assert_eq!(watched(&press(&mut app, "V")).as_ref(), Some(expected), "{status} {is_asked}");
+        // A selected run is meant, whatever was asked for.
+        press(&mut app, "q 1 G");
+        assert_eq!(watched(&press(&mut app, "V")).as_ref(), Some(&old), "{status} {is_asked}");
+    }
 }
 
 fn app_without_runs() -> App {

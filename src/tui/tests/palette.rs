@@ -392,3 +392,18 @@ fn the_theme_picker_fits_every_screen() {
         assert_looks("theme_picker", &mut app);
     }
 }
+
+#[test]
+fn a_small_screen_shows_as_many_rows_as_it_has_and_the_selection_moves_among_them() {
+    for (columns, rows, expected) in [(20, 5, 2), (36, 8, 4)] {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, ":");
+        let listed = |app: &App| -> Vec<String> {
+            screen(app).lines().filter(|line| line.starts_with(" command ")).map(str::to_owned).collect()
+        };
+        let before = listed(&app);
+        assert_eq!(before.len(), expected, "{}", screen(&app));
+        press(&mut app, "Down");
+        assert_eq!(listed(&app), before, "{}", screen(&app));
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
-use super::{diff, live, triage_mode};
+use super::{diff, knowledge, live, triage_mode};
 use crate::config::FindingGrouping;
 use crate::domain::{RunStatus, Time};
 use crate::runner::{SnoozedFindings, WatchState};
@@ -12,7 +12,7 @@ use crate::store::{FindingRow, LastVisit, RunRow, StoreViewBuilder, TeamStatus, 
 use crate::tui::app::{App, MotionMode, Pane, RunSubject};
 use crate::tui::glyphs;
 use crate::tui::input::{MouseEvent, MouseKind, TerminalInput};
-use crate::tui::message::AppMessage;
+use crate::tui::message::{AppMessage, DetailSubject, Tab};
 
 /// Shows an app as `--plain` does.
 fn make_plain(mut app: App) -> App {
@@ -158,6 +158,54 @@ fn runs_are_named_as_people_say_them_with_what_is_unusual() {
         assert!(!shown.contains("commit:") && !shown.contains("range:"), "{shown}");
     }
     assert_eq!(rows.len(), 3, "{shown}");
+}
+
+#[test]
+fn every_status_is_a_word_and_no_screen_has_signs_or_bars() {
+    let with_finding = || {
+        let mut app = showing(100, 40, view());
+        press(&mut app, "j");
+        let subject = DetailSubject::Finding(finding_id(2));
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+        press(&mut app, "l");
+        app
+    };
+    let with_run = || {
+        let mut app = showing(100, 40, view());
+        let mut commands = press(&mut app, "1");
+        // The first key unfolds the runs below it.
+        commands.extend(press(&mut app, "l l"));
+        load_pages(&mut app, commands);
+        assert_eq!(app.panes.focus, Pane::Detail);
+        app
+    };
+    for (name, app, words) in [
+        ("finding", with_finding(), &["P1  unresolved"][..]),
+        ("run", with_run(), &["completed  "]),
+        (
+            "live",
+            live::following(100, 40),
+            &[
+                "  waiting for the first byte",
+                "files 1 this turn, 1 read, 1 left out, 1 nobody yet",
+                " read - src/invoice/total.rs",
+                " this turn - src/mail.rs",
+            ],
+        ),
+        (
+            "knowledge",
+            knowledge::open_knowledge(100, 40, knowledge::library()),
+            &["known false alarm, ", "mistake, ", "came with revdeck", "seen "],
+        ),
+    ] {
+        let shown = screen(&make_plain(app));
+        let sign = shown.chars().find(|c| "○◐●◌✓✗⊘↑∅≠‖◆↓█▓▒░▌▸▾–·━─│".contains(*c));
+        assert_eq!(sign, None, "{name}: {shown}");
+        assert!(name == "knowledge" || !shown.contains("##"), "{name}: {shown}");
+        for word in words {
+            assert!(shown.contains(word), "{name}: {word:?} in {shown}");
+        }
+    }
 }
 
 #[test]

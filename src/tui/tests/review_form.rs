@@ -416,6 +416,25 @@ fn the_form_and_its_picker_fit_every_screen() {
 }
 
 #[test]
+fn on_a_low_screen_the_selected_scope_and_the_reviewer_stay_in_sight() {
+    for (columns, rows) in [(80, 14), (80, 12), (36, 8)] {
+        let mut app = form(columns, rows);
+        for label in ["staged changes", "last commit", "branch", "a commit", "a range", "everything"] {
+            press(&mut app, "j");
+            let shown = screen(&app);
+            assert!(shown.contains(label) && shown.contains("reviewer  sonnet"), "{columns}x{rows}, {label}: {shown}");
+        }
+        // The first row in sight is no longer the first scope.
+        let (x, y) = find(&app, "a range");
+        click(&mut app, x, y);
+        let (x, y) = find(&app, "reviewer  sonnet");
+        click(&mut app, x, y);
+        let shown = screen(&app);
+        assert!(shown.contains("reviewer  gpt") && shown.contains("Enter pick"), "{columns}x{rows}: {shown}");
+    }
+}
+
+#[test]
 fn a_click_selects_a_scope_or_changes_a_field_and_a_double_click_starts() {
     for (columns, rows) in SIZES {
         let mut app = form(columns, rows);

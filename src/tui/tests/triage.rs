@@ -263,10 +263,14 @@ fn a_filter_is_saved_used_and_removed_by_its_name() {
     let change = |text: Option<&str>| FilterChange { name: "urgent".to_owned(), text: text.map(ToOwned::to_owned) };
     let mut app = showing(160, 48, view());
     press(&mut app, "2 f");
-    type_text(&mut app, "p:0 =@urgent");
+    assert!(!screen(&app).contains("=@NAME"), "the usual filter needs no name: {}", screen(&app));
+    type_text(&mut app, "p:0 ");
+    assert!(screen(&app).contains("=@NAME saves it"), "{}", screen(&app));
+    type_text(&mut app, "=@urgent");
     assert_eq!(saved(&press(&mut app, "Enter")), [change(Some("status:undecided p:0"))]);
     assert_eq!(app.finding_list.filter_text, "status:undecided p:0");
     press(&mut app, "f Ctrl-u");
+    assert!(screen(&app).contains("panel:  @urgent"), "saved filters are offered: {}", screen(&app));
     type_text(&mut app, "@urg");
     press(&mut app, "Tab Enter");
     assert_eq!(app.finding_list.filter_text, "status:undecided p:0", "the name was completed and replaced");
@@ -278,6 +282,11 @@ fn a_filter_is_saved_used_and_removed_by_its_name() {
     press(&mut app, "Ctrl-u");
     type_text(&mut app, "p:9 =@urgent");
     assert_eq!(saved(&press(&mut app, "Enter")), [], "a filter that means nothing is not saved");
+    press(&mut app, "Ctrl-u");
+    type_text(&mut app, "p:0 =@my urgent");
+    assert_eq!(saved(&press(&mut app, "Enter")), [], "nobody could use the name");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert!(prompt.error.starts_with("@my urgent is no name of a filter"), "{}", prompt.error);
     press(&mut app, "Ctrl-u");
     type_text(&mut app, "=@urgent");
     assert_eq!(saved(&press(&mut app, "Enter")), [change(None)]);

@@ -655,7 +655,7 @@ fn a_run_whose_worker_is_gone_has_no_clock() {
     assert!(!facts.refresh_locks(&fixture.store), "nothing has changed since");
     send(&mut app, AppMessage::Freshness(Arc::new(facts)));
     let shown = screen(&app);
-    assert!(shown.contains("lost") && shown.contains("! its worker is gone"), "{shown}");
+    assert!(shown.contains("lost") && shown.contains("! its worker is gone; r resumes it"), "{shown}");
     assert!(!app.has_running_clock());
 }
 

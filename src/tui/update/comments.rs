@@ -19,7 +19,9 @@ pub fn write_comment(app: &mut App) {
         return app.views.open(refused);
     }
     let Some((path, line)) = diff::source_at_cursor(app) else {
-        return app.show_notice(NoticeLevel::Info, "a comment is written on a line of the tab Diff");
+        let key = app.keymap.key_of(KeyContext::Detail, Action::Diff);
+        let how = key.map_or_else(String::new, |key| format!("; {key} opens it"));
+        return app.show_notice(NoticeLevel::Info, format!("a comment is written on a line of the diff{how}"));
     };
     let pane = &app.detail.diff;
     let run = pane.page().run.clone();

@@ -94,6 +94,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Freshness(mut facts) => {
             Arc::make_mut(&mut facts).keep_observed(&app.store.freshness);
             app.store.freshness = facts;
+            if let Some(branch) = app.store.freshness.branch() {
+                app.session.branch = branch.to_owned();
+            }
             // A run has ended, or the repository has moved.
             compare::look(app, &mut commands);
             if app.store.view.run_count() == 0 {
@@ -254,6 +257,7 @@ fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
     prompt::forget_asked(app, prompt::REVIEW_PROMPTS);
     app.offered.retain(|change| Some(&change.scope) != reply.scope.as_ref());
     if let Some(run) = &reply.run {
+        app.run_list.requested = Some(run.clone());
         data::select_run(app, run);
     }
     show_outcome(app, reply.decision.clone());

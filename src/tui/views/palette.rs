@@ -173,7 +173,7 @@ impl View for PaletteView {
     }
 
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
-        let page = list_height(app);
+        let page = shown_rows(app);
         match press.action {
             Some(Action::Abort) => return ViewFlow::Close,
             Some(Action::Accept) if self.queries.is_waiting() => self.accepts = true,
@@ -280,10 +280,12 @@ impl PaletteView {
 const KIND_WIDTH: u16 = 7;
 /// Most columns of the window: longer rows are hard to read.
 const MAX_WIDTH: u16 = 100;
+/// Fewest rows inside of the window for a blank one.
+const MIN_ROWS_WITH_BLANK: u16 = 4;
 /// Most rows of the list: the eye takes in no more, and the panes stay in sight.
 const MAX_HEIGHT: usize = 14;
 
-/// Returns the rows of the list that fit on the screen.
+/// Returns the rows of the list in a window with a frame.
 fn list_height(app: &App) -> usize {
     usize::from(app.display.rows).saturating_sub(8).clamp(1, MAX_HEIGHT)
 }
@@ -293,9 +295,16 @@ fn window_size(app: &App) -> (u16, u16) {
     (app.display.columns.saturating_sub(4).min(MAX_WIDTH), list_height(app) as u16 + 4)
 }
 
-/// Returns the rows below the typed text, from the inside of the window.
+/// Returns the rows below the typed text, from the inside of the window. A blank row stands between them where there is room.
 fn list_area(inside: Rect) -> Rect {
-    Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside }
+    let head = if inside.height >= MIN_ROWS_WITH_BLANK { 2 } else { 1 };
+    Rect { y: inside.y + head, height: inside.height.saturating_sub(head), ..inside }
+}
+
+/// Returns the rows of the list that are drawn: on a small screen, the window fills it.
+fn shown_rows(app: &App) -> usize {
+    let (width, height) = window_size(app);
+    usize::from(list_area(place_window(app, width, height, false).1).height).max(1)
 }
 
 /// Draws the text of a row; matched letters stand out.

@@ -242,7 +242,13 @@ impl View for PromptView {
             InputPromptKind::Filter { .. } => {
                 let saved = &painter.app.finding_list.saved_filters;
                 let completion = filter::complete(self.line.text(), self.line.cursor(), saved);
-                let help: Vec<&str> = completion.candidates.iter().map(String::as_str).collect();
+                let mut help: Vec<&str> = completion.candidates.iter().map(String::as_str).collect();
+                let text = self.line.text();
+                let is_term_whole = help.is_empty() || completion.start == text.len();
+                let is_usual = text.trim().is_empty() || text.trim() == filter::DEFAULT;
+                if is_term_whole && !is_usual && !text.contains("=@") {
+                    help.push("=@NAME saves it");
+                }
                 draw_input_line(painter, layout, "filter", self, &help);
             }
             InputPromptKind::Search { .. } => draw_input_line(painter, layout, "search", self, &[]),

@@ -35,6 +35,10 @@ pub(crate) use worker::start_worker;
 const NAME_COLUMNS: u16 = 10;
 /// Width of the form where the screen has room for it.
 const MIN_WIDTH: u16 = 96;
+/// Rows of the fields: reviewer and force.
+const FIELD_ROWS: u16 = 2;
+/// Rows of scopes that stay in sight on a low screen, where it has so many.
+const MIN_SCOPE_ROWS: u16 = 4;
 /// Lines of the forecast at most.
 const MAX_FORECAST_LINES: usize = 5;
 /// Further lines for a forecast with reviewers that have no key, or whose cost no limit can count.
@@ -153,6 +157,16 @@ enum Forecast {
     /// There is none before a revision is named.
     Unneeded,
     Known(Box<Result<RequestPreview, String>>),
+}
+
+/// Rows of the form in its window.
+struct FormRows {
+    /// First scope in sight, by its index.
+    first: usize,
+    /// Rows of scopes.
+    scopes: u16,
+    /// Blank rows above the fields, and above the forecast.
+    gap: u16,
 }
 
 /// Open form.
@@ -374,6 +388,26 @@ impl ReviewFormView {
         }
     }
 
+    /// Arranges the rows in a window of this inner height, with so many lines of the forecast. On a low screen, the scopes scroll,
+    /// so that the reviewer and the forecast with the cost stay in sight.
+    fn arrange_rows(&self, height: u16, notes: usize) -> FormRows {
+        let all = u16::try_from(self.items.len()).unwrap_or(u16::MAX);
+        let below = FIELD_ROWS.saturating_add(u16::try_from(notes).unwrap_or(u16::MAX));
+        if all.saturating_add(below).saturating_add(2) <= height {
+            return FormRows { first: 0, scopes: all, gap: 1 };
+        }
+        let least = height.div_ceil(2).min(MIN_SCOPE_ROWS);
+        let scopes = height.saturating_sub(below).max(least).min(all);
+        FormRows { first: (self.selected + 1).saturating_sub(usize::from(scopes)), scopes, gap: 0 }
+    }
+
+    /// Returns the word for the key that accepts: some scopes ask for a revision first.
+    fn accept_label(&self) -> &'static str {
+        let is_refused = matches!(&self.forecast, Forecast::Known(result) if result.is_err());
+        let picks = self.forecast == Forecast::Unneeded || (is_refused && self.picker_kind().is_some());
+        if picks { "pick" } else { "start" }
+    }
+
     /// Returns the width and the height of the window.
     fn window_size(&self, title: &str) -> (u16, u16) {
         let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0);
@@ -382,10 +416,10 @@ impl ReviewFormView {
         (width, self.items.len() as u16 + 4 + self.max_forecast_lines() as u16 + 2)
     }
 
-    fn draw_scopes(&self, painter: &mut Painter<'_>, inside: Rect) {
+    fn draw_scopes(&self, painter: &mut Painter<'_>, inside: Rect, first: usize) {
         let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16;
         let bar = painter.style(Role::Selected);
-        for ((row, item), y) in self.items.iter().enumerate().zip(inside.y..inside.bottom()) {
+        for ((row, item), y) in self.items.iter().enumerate().skip(first).zip(inside.y..inside.bottom()) {
             if row == self.selected {
                 painter.fill(Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
                 painter.set_overlay_style(Some(window_overlay_style(bar)));
@@ -508,10 +542,12 @@ impl View for ReviewFormView {
         if !inside.contains(cell) {
             return ViewFlow::Open;
         }
-        let row = usize::from(cell.y - inside.y);
-        if row < self.items.len() {
-            let is_new = self.selected != row;
-            self.selected = row;
+        let rows = self.arrange_rows(inside.height, self.describe_forecast(app, usize::from(inside.width)).len());
+        let row = cell.y - inside.y;
+        if row < rows.scopes {
+            let at = rows.first + usize::from(row);
+            let is_new = self.selected != at;
+            self.selected = at;
             if is_double {
                 self.accept(app, commands);
                 return ViewFlow::Close;
@@ -521,10 +557,9 @@ impl View for ReviewFormView {
             }
             return ViewFlow::Open;
         }
-        // A blank row stands above the fields.
-        match row - self.items.len() {
-            1 => self.switch_reviewer(app, true),
-            2 => self.force = !self.force,
+        match row.checked_sub(rows.scopes + rows.gap) {
+            Some(0) => self.switch_reviewer(app, true),
+            Some(1) => self.force = !self.force,
             _ => return ViewFlow::Open,
         }
         self.request_forecast(commands);
@@ -555,10 +590,11 @@ impl View for ReviewFormView {
         let app = painter.app;
         let title = self.title(app);
         let (width, height) = self.window_size(&title);
-        let rows = self.items.len() as u16;
         let inside = draw_window(painter, width, height, false, &title);
-        self.draw_scopes(painter, Rect { height: inside.height.min(rows), ..inside });
-        let mut row = Rect { y: inside.y + rows + 1, height: 1, ..inside };
+        let notes = self.describe_forecast(app, usize::from(inside.width));
+        let rows = self.arrange_rows(inside.height, notes.len());
+        self.draw_scopes(painter, Rect { height: inside.height.min(rows.scopes), ..inside }, rows.first);
+        let mut row = Rect { y: inside.y + rows.scopes + rows.gap, height: 1, ..inside };
         for (name, value, action) in [
             ("reviewer", self.describe_reviewer(app), Action::NextReviewer),
             ("force", if self.force { "yes" } else { "no" }.to_owned(), Action::Force),
@@ -568,8 +604,8 @@ impl View for ReviewFormView {
             }
             row.y += 1;
         }
-        row.y += 1;
-        for (line, role) in self.describe_forecast(app, usize::from(inside.width)) {
+        row.y += rows.gap;
+        for (line, role) in notes {
             if row.y >= inside.bottom() {
                 break;
             }
@@ -579,6 +615,7 @@ impl View for ReviewFormView {
     }
 
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
-        with_labels([Action::Accept, Action::Down, Action::Up, Action::NextReviewer, Action::Force, Action::Abort])
+        let keys = with_labels([Action::Down, Action::Up, Action::NextReviewer, Action::Force, Action::Abort]);
+        std::iter::once((Action::Accept, self.accept_label())).chain(keys).collect()
     }
 }

@@ -43,3 +43,19 @@ fn a_key_or_the_focus_finds_out_that_the_code_has_changed_and_is_as_it_was_again
     let switched = |sequence: &[u8]| received.bytes.windows(sequence.len()).filter(|part| *part == sequence).count();
     assert_eq!((switched(b"\x1b[?1004h"), switched(b"\x1b[?1004l")), (1, 1), "reports of the focus end");
 }
+
+#[test]
+fn the_header_follows_the_branch_that_is_checked_out() {
+    let test = repository();
+    test.commit("Second");
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait("the header", |screen| screen.contains("idle"));
+    let is_named = |name: &'static str| {
+        move |screen: &str| screen.lines().next().is_some_and(|header| header.contains(&format!("  {name} ")))
+    };
+    test.git(&["checkout", "-q", "-b", "topic"]);
+    cockpit.wait("the new branch", is_named("topic"));
+    test.git(&["checkout", "-q", "--detach"]);
+    cockpit.wait("no branch", is_named("detached HEAD"));
+    cockpit.quit();
+}

@@ -21,6 +21,27 @@ fn resize(cockpit: &Cockpit, columns: u16, rows: u16) {
     cockpit.master.resize(size).expect("a new size");
 }
 
+#[test]
+fn the_code_of_triage_mode_fills_a_large_screen() {
+    let test = TestEnvironment::new();
+    let lines = |numbers: std::ops::Range<u32>| -> String {
+        numbers.map(|number| format!("line_{number:03} = value_{number:03}\n")).collect()
+    };
+    test.write("job.py", lines(0..100));
+    test.commit("First");
+    let load = "\n\ndef load(path):\n    try:\n        return open(path)\n    except:\n        return None\n\n\n";
+    test.write("job.py", [&lines(0..50), load, &lines(50..100)].concat());
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    resize(&cockpit, 160, 60);
+    cockpit.wait("the list", |screen| screen.contains("History") && screen.contains("idle"));
+    cockpit.press("2t");
+    cockpit
+        .wait("code around the change", |screen| screen.contains("1 of ") && screen.contains("line_066 = value_066"));
+    cockpit.press("q");
+    cockpit.quit();
+}
+
 fn assert_decisions(test: &TestEnvironment, expected: &[(&str, usize)]) {
     let expected = expected.iter().map(|(status, count)| ((*status).to_owned(), *count));
     assert_eq!(decisions(test), expected.collect());

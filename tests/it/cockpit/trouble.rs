@@ -49,6 +49,22 @@ fn a_repository_that_is_moved_away_is_one_line_until_it_is_back() {
 }
 
 #[test]
+fn a_repository_that_is_moved_or_deleted_is_announced_while_nobody_presses_a_key() {
+    const LINE: &str = "the repository is gone: ";
+    let test = reviewed();
+    let cockpit = Cockpit::open(&test);
+    wait_for_findings(&cockpit);
+    let (place, away) = (test.repo(), test.repo().with_extension("away"));
+    fs::rename(&place, &away).expect("renamed");
+    cockpit.wait_for(LINE);
+    fs::rename(&away, &place).expect("renamed");
+    cockpit.wait("no line", |screen| !screen.contains(LINE));
+    fs::remove_dir_all(&place).expect("removed");
+    cockpit.wait_for(LINE);
+    cockpit.quit();
+}
+
+#[test]
 fn a_decision_made_just_before_the_end_is_stored() {
     let test = reviewed();
     let mut cockpit = Cockpit::open(&test);

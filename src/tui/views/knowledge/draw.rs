@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
+use super::page::name_stance;
 use super::{
     KnowledgeAreas, KnowledgePane, KnowledgeRow, KnowledgeView, LanguagePatterns, LearningMode, RankedPattern,
 };
 use crate::domain::text;
-use crate::knowledge::pattern::{EditKind, Pattern};
+use crate::knowledge::pattern::{EditKind, Pattern, PatternOrigin};
 use crate::report::figures::{format_brief, format_percent};
 use crate::tui::doc::shorten;
 use crate::tui::draw::painter::Painter;
@@ -83,7 +84,7 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
     draw_title(painter, areas.list_title, has_keys, "Knowledge", &facts, columns);
     let Rect { y, .. } = areas.list_title;
     let right = area.right();
-    if areas.list_title.width > columns + 14 {
+    if areas.list_title.width > columns + 14 && !painter.app.display.glyphs.uses_words() {
         painter.draw_text_right(right - columns, y, SEEN_COLUMNS, "seen", Role::Faint);
         painter.draw_text_right(right - 9, y, 9, "success", Role::Faint);
     }
@@ -130,6 +131,10 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
     let (glyphs, pattern) = (painter.app.display.glyphs, &known.pattern);
     let quiet = |role| if pattern.muted { Role::Dismissed } else { role };
     let Rect { x, y, width, .. } = line;
+    if glyphs.uses_words() {
+        painter.draw_text(x + 1, y, width.saturating_sub(1), &describe_pattern(known), quiet(Role::Normal));
+        return;
+    }
     painter.draw_text(x + 1, y, 1, glyphs.stance(pattern.stance), quiet(Role::from_stance(pattern.stance)));
     painter.draw_text(x + 3, y, 1, glyphs.origin(pattern.origin), quiet(Role::Muted));
     let mut left = x + 5;
@@ -175,6 +180,28 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
             quiet(Role::Normal),
         );
     }
+}
+
+/// Describes a pattern in a sentence, for a screen reader: what other screens say by signs, columns and bars.
+fn describe_pattern(known: &RankedPattern) -> String {
+    let pattern = &known.pattern;
+    let (kind, rest) = split_description(pattern);
+    let mut facts = vec![format!("{}, {kind}: {}", name_stance(pattern.stance), text::sanitize_line(rest))];
+    match pattern.origin {
+        PatternOrigin::Learned => {}
+        PatternOrigin::Base => facts.push("came with revdeck".to_owned()),
+        PatternOrigin::Imported => facts.push("imported".to_owned()),
+    }
+    if known.seen() > 0 {
+        facts.push(format!("seen {}", text::format_count(known.seen() as usize, "time")));
+    }
+    if known.standing.success_rate.is_some() {
+        facts.push(format!("success {}", format_percent(known.standing.success_rate)));
+    }
+    if pattern.muted {
+        facts.push("muted".to_owned());
+    }
+    facts.join(", ")
 }
 
 /// Splits the description: a label of the edit or finding kind, and the description without this prefix.

@@ -51,6 +51,14 @@ fn key_label(app: &App, action: Action) -> String {
     app.keymap.key_text(KeyContext::View(&CONTEXT), action)
 }
 
+/// Returns the words for the stance of a pattern.
+pub(super) fn name_stance(stance: PatternStance) -> &'static str {
+    match stance {
+        PatternStance::Mistake => "mistake",
+        PatternStance::FalseAlarm => "known false alarm",
+    }
+}
+
 /// Explains what knowledge is and how it grows.
 fn render_empty(library: &PatternLibrary, width: usize, doc: &mut Doc) {
     let width = width.min(92);
@@ -201,13 +209,10 @@ impl PatternPage<'_> {
         let pattern = &self.known.pattern;
         let state = self.known.standing.state(pattern);
         let (sign, role) = (self.app.display.glyphs.stance(pattern.stance), Role::from_stance(pattern.stance));
-        let stance = match pattern.stance {
-            PatternStance::Mistake => "mistake",
-            PatternStance::FalseAlarm => "known false alarm",
-        };
+        let stance = name_stance(pattern.stance);
         let facts = [format_kind(pattern.kind.word()), pattern.language.clone()].join(&self.dot());
         doc.push(
-            DocLine::styled(role, &format!("{sign} {stance}"))
+            DocLine::styled(role, &format!("{}{stance}", self.app.display.glyphs.sign_before_word(sign)))
                 .with_span(Role::Faint, "   ")
                 .with_span(Role::Muted, &facts)
                 .with_tail(role_of_state(state), state.label()),

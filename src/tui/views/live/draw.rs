@@ -68,9 +68,10 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &LiveView) {
         painter.draw_scroll_thumb(areas.body, view.list_top, view.list.lines.len());
         return;
     }
+    let glyphs = &app.display.glyphs;
     let file_sign = |file: usize| {
         let reading = view.file_moment(file).map_or(FileReading::Unread, FileMoment::reading);
-        (app.display.glyphs.file_reading(reading), Role::from_file_reading(reading))
+        (glyphs.sign_or_word(glyphs.file_reading(reading), reading.name()), Role::from_file_reading(reading))
     };
     let emphasis = DiffEmphasis {
         tone: &|placed| view.tone(placed),
@@ -89,6 +90,7 @@ pub fn build_file_list(app: &App, view: &LiveView) -> Doc {
     if let Some(note) = &view.diff.page().note {
         doc.push(DocLine::styled(Role::Muted, note));
     }
+    let glyphs = &app.display.glyphs;
     for (path, file) in &view.moment.files {
         let reading = file.reading();
         let role = match reading {
@@ -97,9 +99,9 @@ pub fn build_file_list(app: &App, view: &LiveView) -> Doc {
             FileReading::LeftOut | FileReading::Unread => Role::Faint,
         };
         let (now, before) = file.ranges();
-        let mut line = DocLine::styled(Role::from_file_reading(reading), app.display.glyphs.file_reading(reading))
-            .with_span(role, &format!(" {path}"));
-        if reading == FileReading::LeftOut {
+        let sign = glyphs.sign_or_word(glyphs.file_reading(reading), reading.name());
+        let mut line = DocLine::styled(Role::from_file_reading(reading), sign).with_span(role, &format!(" {path}"));
+        if reading == FileReading::LeftOut && !glyphs.uses_words() {
             line = line.with_span(Role::Faint, "  left out");
         }
         if !now.is_empty() {

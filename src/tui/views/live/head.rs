@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::row::{PART_GAP, RowPart, fit_row, spans};
+use super::row::{PART_GAP, RowPart, fit_row, fits_whole, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
 use super::{LivePage, LiveView};
@@ -122,12 +122,19 @@ fn build_state_row(app: &App, view: &LiveView, run: &RunRow<'_>, width: usize) -
     parts.push(RowPart::texts(4, Role::Strong, &[&long, &short, ""]));
     let (sign, said, role) = describe_present(app, run);
     let brief = said.split(", ").next().unwrap_or_default().to_owned();
-    let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}"), sign]);
+    let shortest = app.display.glyphs.sign_or_word(sign, &brief);
+    let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}"), shortest]);
     parts.push(RowPart { is_right: true, ..activity });
     let forms = describe_spending(app, view, run);
-    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
-    parts.push(RowPart { is_right: true, ..RowPart::texts(3, Role::Muted, &forms) });
-    fit_row(&parts, width)
+    let with_spending = |from: usize| {
+        let forms: Vec<&str> = forms.iter().skip(from).map(String::as_str).collect();
+        let spending = RowPart { is_right: true, ..RowPart::texts(3, Role::Muted, &forms) };
+        parts.iter().cloned().chain([spending]).collect::<Vec<_>>()
+    };
+    // Nothing else on the screen says which run this is, so the tokens make room for the names.
+    let without_tokens = forms.iter().position(|form| !form.contains(" tokens")).unwrap_or(0);
+    let from = (0..without_tokens).find(|from| fits_whole(&with_spending(*from), width)).unwrap_or(without_tokens);
+    fit_row(&with_spending(from), width)
 }
 
 /// Names the turn in progress with its phase, and without; of a run that has ended, the number of its turns.
@@ -371,6 +378,9 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
     if files.is_empty() {
         return None;
     }
+    if glyphs.uses_words() {
+        return Some(count_readings(&files));
+    }
     let forms = map_steps(files.len()).map(|step| {
         let mut form = spans([(Role::Muted, MAP_TITLE)]);
         for chunk in files.chunks(step) {
@@ -397,6 +407,15 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
     let legend = if least <= width { legend } else { Vec::new() };
     let legend = RowPart { forms: vec![legend], rank: 3, is_right: true };
     Some(fit_row(&[map, legend], width))
+}
+
+/// Counts the files of each reading, instead of their cells: `files 1 this turn, 3 read`.
+fn count_readings(files: &[FileReading]) -> DocLine {
+    let count = |reading: FileReading| files.iter().filter(|known| **known == reading).count();
+    let counts = FileReading::ALL.map(|(reading, name)| (count(reading), name));
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    DocLine::styled(Role::Muted, &format!("{MAP_TITLE}{}", counts.join(", ")))
 }
 
 /// Returns the reading that a cell for several files shows: what is read now, else what is left to read.

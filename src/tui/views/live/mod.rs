@@ -128,11 +128,15 @@ enum JournalRefresh {
     Outdated,
 }
 
-/// Opens the view for a run that was requested just now, else for the selected run, or for the run of the selected finding
-/// or file.
+/// Opens the view for the selected run, else for the run that the user has requested last while it is under way, else for the
+/// run of the selected finding. A run that was requested just now and is not listed yet goes before all.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let is_under_way =
+        |run: &String| app.store.view.run_index(run).is_some_and(|at| !app.store.view.run(at).status.is_terminal());
+    let requested = app.run_list.requested.clone().filter(is_under_way);
     let selected = match &app.detail.subject {
         DetailSubject::Run(run) | DetailSubject::File { run, .. } => Some(run.clone()),
+        DetailSubject::Finding(_) | DetailSubject::Nothing if requested.is_some() => requested,
         DetailSubject::Finding(id) => app.finding_by_id(id).map(|finding| finding.last_run.to_owned()),
         DetailSubject::Nothing => app.selected_run().map(|run| run.id.to_owned()),
     };

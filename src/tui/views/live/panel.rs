@@ -154,7 +154,7 @@ fn build_head(app: &App, run: &RunRow<'_>, width: usize) -> [DocLine; 2] {
     let sums = app.sum_panel(run);
     let (sign, word, role) = app.run_state(run);
     let (label, name) = (clean(&app.label_run(run)), clean(&app.name_run(run)));
-    let state = RowPart::texts(5, role, &[&format!("{sign} {word}"), sign]);
+    let state = RowPart::texts(5, role, &[&format!("{sign} {word}"), app.display.glyphs.sign_or_word(sign, word)]);
     let spent = RowPart::texts(3, Role::Muted, &[&sums.describe_spending(), ""]);
     let parts = [
         RowPart::texts(2, Role::Title, &[&clean(&Panel::describe_reviewer(run.reviewer)), ""]),

@@ -42,6 +42,11 @@ fn total_width(parts: &[RowPart], chosen: &[usize]) -> usize {
     widths.filter(|width| *width > 0).map(|width| width + PART_GAP).sum::<usize>().saturating_sub(PART_GAP)
 }
 
+/// Returns true if the widest forms of all parts fit into a row.
+pub fn fits_whole(parts: &[RowPart], width: usize) -> bool {
+    total_width(parts, &vec![0; parts.len()]) <= width
+}
+
 /// Lays parts out in a row: the least important ones are shortened until all fit. A row that never fits is too long.
 pub fn fit_row(parts: &[RowPart], width: usize) -> DocLine {
     let mut chosen = vec![0; parts.len()];

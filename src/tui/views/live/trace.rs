@@ -175,6 +175,11 @@ impl FileReading {
         (Self::LeftOut, "left out"),
         (Self::Unread, "nobody yet"),
     ];
+
+    /// Returns the name in the legend.
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(reading, _)| *reading == self).map_or("", |(_, name)| name)
+    }
 }
 
 /// Time of the report of a finding, as seen from the selected turn.

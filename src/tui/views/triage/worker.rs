@@ -18,10 +18,8 @@ use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, 
 use crate::tui::page_loader::{LedgerSource, MAX_HIGHLIGHTED_LINE, PageLoader};
 use crate::tui::views::ViewReply;
 
-/// Lines of code before and after the anchor, where no diff shows it: as many as a large screen has.
+/// Lines of code before and after the anchor, or around a hunk of the diff: as many as a large screen has.
 const CONTEXT_LINES: u32 = 40;
-/// Unchanged lines around a hunk of a diff.
-const DIFF_CONTEXT_LINES: u32 = 12;
 /// Most lines of a diff before and after the first line of the finding.
 const MAX_DIFF_LINES_AROUND: usize = 400;
 
@@ -86,7 +84,7 @@ fn load_diff(loader: &mut PageLoader, page: &FindingPage) -> Option<FileDiffPage
     let run = page.run.as_ref().filter(|run| page.relocation.is_none() && !matches!(run.subject.scope, Scope::All))?;
     let change = loader.read_change(run)?;
     let file = change.files.iter().find(|file| file.path == page.finding.repo_relative_path)?;
-    let read = loader.repo.as_ref()?.file_diff(file, DIFF_CONTEXT_LINES).ok()?;
+    let read = loader.repo.as_ref()?.file_diff(file, CONTEXT_LINES).ok()?;
     let mut read: Vec<DiffLine> = read.into_iter().filter(|line| line.origin != LineOrigin::HunkHeader).collect();
     let first = read.iter().position(|line| line.new_line == Some(page.finding.line_start))?;
     read.truncate(first.saturating_add(MAX_DIFF_LINES_AROUND));
