@@ -26,7 +26,7 @@ use crate::syntax::source::Parsers;
 
 pub use journal_texts::mask_event_words;
 pub use known_secrets::KnownSecrets;
-pub(crate) use names::{mask_besides_ids, mask_name, mask_shown_name};
+pub(crate) use names::{mask_besides_ids, mask_name, mask_shown_name, prepare_for};
 
 /// Number of bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8000;

@@ -32,6 +32,14 @@ thread_local! {
     static SHOWN_NAMES: RefCell<HashMap<String, String>> = RefCell::default();
 }
 
+/// Reads the rules for secrets, if a name may have a key, so that [`mask_shown_name`] does not read them for the first one.
+pub(crate) fn prepare_for<'n>(mut names: impl Iterator<Item = &'n str>) {
+    if names.any(may_contain_key) {
+        // If no thread can be started, the first name reads the rules.
+        let _ = std::thread::Builder::new().name("masks".to_owned()).spawn(|| mask_besides_ids("").into_owned());
+    }
+}
+
 /// Returns whether a word is the id of a run, a fix or a finding.
 pub(super) fn is_record_id(word: &str) -> bool {
     RECORD_ID.find(word).is_some_and(|id| id.len() == word.len())

@@ -51,6 +51,10 @@ pub(super) fn read_forwards(mut file: &File, from: u64, mut line: impl FnMut(u64
     }
 }
 
+/// Largest number of bytes that [`read_backwards`] reads at once, unless a line is longer. Larger parts would be read in vain
+/// where the search ends.
+const MAX_CHUNK_BYTES: usize = 64 << 10;
+
 /// Calls `line` with each complete line, without the line feed, last line first, until it returns `Break`.
 pub(super) fn read_backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
     let mut position = files::length(file)?;
@@ -79,7 +83,7 @@ pub(super) fn read_backwards(file: &File, mut line: impl FnMut(&[u8]) -> Control
         files::read_at(file, position, &mut before)?;
         before.extend_from_slice(&held);
         held = before;
-        chunk = (chunk * 2).min(1 << 20).max(held.len());
+        chunk = MAX_CHUNK_BYTES.max(held.len());
     }
 }
 

@@ -427,9 +427,9 @@ fn build_notices(store: &Store, bad: UnreadableCounts) -> Vec<String> {
     notices
 }
 
-/// Number of bytes at the end of `triage.ndjson` that [`Store::recent_view`] searches, about 4,000 lines. A finding
+/// Number of bytes at the end of `triage.ndjson` that [`Store::recent_view`] searches, about 2,000 lines. A finding
 /// with an older disposition that a recent run reported again appears as open until the complete view is loaded.
-const MAX_RECENT_TRIAGE_BYTES: u64 = 1 << 20;
+const MAX_RECENT_TRIAGE_BYTES: u64 = 512 << 10;
 
 /// Number of bytes behind the checkpoint, about a millisecond of reading, after which a new checkpoint is due.
 const MAX_TAIL_BYTES: u64 = 1 << 20;

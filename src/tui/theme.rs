@@ -396,8 +396,26 @@ fn reduce_color(rgb: [u8; 3], depth: ColorDepth) -> Color {
     match depth {
         ColorDepth::TrueColor => Color::Rgb(rgb[0], rgb[1], rgb[2]),
         ColorDepth::Ansi16 => nearest_color(rgb, 0..16),
-        ColorDepth::Indexed256 | ColorDepth::None => nearest_color(rgb, 16..=255),
+        ColorDepth::Indexed256 | ColorDepth::None => {
+            nearest_color(rgb, std::iter::once(nearest_cube_color(rgb)).chain(FIRST_GREY..=255))
+        }
     }
+}
+
+/// First of the greys at the end of the 256-colour palette.
+const FIRST_GREY: u8 = 232;
+
+/// Returns the nearest colour of the palette's cube of 6 x 6 x 6: the nearest step of red, of green and of blue. To compare all
+/// 216 for each colour of a theme was a ninth of the work before the first frame.
+fn nearest_cube_color(rgb: [u8; 3]) -> u8 {
+    let nearest_step = |part: u8| (0..6u8).min_by_key(|n| cube_step(*n).abs_diff(part)).unwrap_or(0);
+    let [r, g, b] = rgb.map(nearest_step);
+    16 + 36 * r + 6 * g + b
+}
+
+/// Returns the amount of red, green or blue of a step of the palette's cube.
+fn cube_step(n: u8) -> u8 {
+    if n == 0 { 0 } else { 55 + 40 * n }
 }
 
 fn nearest_color(rgb: [u8; 3], candidates: impl Iterator<Item = u8>) -> Color {
@@ -408,20 +426,31 @@ fn nearest_color(rgb: [u8; 3], candidates: impl Iterator<Item = u8>) -> Color {
 
 /// Returns red, green and blue of a colour in the 256-colour palette.
 fn palette_rgb(n: u8) -> [u8; 3] {
-    let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match n {
         0..=6 => [n & 1, n >> 1 & 1, n >> 2 & 1].map(|on| on * 128),
         7 => [192; 3],
         8 => [128; 3],
         9..=15 => [n & 1, n >> 1 & 1, n >> 2 & 1].map(|on| on * 255),
-        16..=231 => [step((n - 16) / 36), step((n - 16) / 6 % 6), step((n - 16) % 6)],
-        232.. => [8 + 10 * (n - 232); 3],
+        16..=231 => [cube_step((n - 16) / 36), cube_step((n - 16) / 6 % 6), cube_step((n - 16) % 6)],
+        FIRST_GREY.. => [8 + 10 * (n - FIRST_GREY); 3],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_of_256_colours_is_that_of_a_search_through_all() {
+        let parts = [0, 1, 47, 48, 94, 95, 114, 115, 116, 128, 155, 178, 200, 215, 235, 238, 254, 255];
+        for (r, g, b) in parts.iter().flat_map(|r| parts.iter().flat_map(|g| parts.map(|b| (*r, *g, b)))) {
+            assert_eq!(
+                reduce_color([r, g, b], ColorDepth::Indexed256),
+                nearest_color([r, g, b], 16..=255),
+                "{r} {g} {b}"
+            );
+        }
+    }
 
     #[test]
     fn the_built_in_themes_name_every_role_and_nothing_else() {
