@@ -194,7 +194,7 @@ fn every_status_is_a_word_and_no_screen_has_signs_or_bars() {
         ),
         (
             "knowledge",
-            knowledge::open_knowledge(100, 40, knowledge::library()),
+            knowledge::open_knowledge(200, 40, knowledge::library()),
             &["known false alarm, ", "mistake, ", "came with revdeck", "seen "],
         ),
     ] {
