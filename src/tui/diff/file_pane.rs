@@ -112,6 +112,14 @@ impl FilePane {
         }
     }
 
+    /// Returns the old and new lines of the shown change that belong together; none before the texts are read.
+    pub fn partners(&self) -> &[(u32, u32)] {
+        match self.change_without_space() {
+            Some(change) => change.words.pairs.as_slice(),
+            None => self.read_texts().map_or(&[], |texts| texts.words.pairs.as_slice()),
+        }
+    }
+
     /// Returns true if nothing of the change is shown, because it is one of white space.
     pub fn differs_only_in_space(&self) -> bool {
         self.change_without_space().is_some_and(|change| change.blocks.is_empty())

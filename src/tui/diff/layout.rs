@@ -24,6 +24,10 @@ pub struct LayoutInput<'a> {
     pub file: &'a DiffFile,
     /// Changed blocks that are shown.
     pub blocks: &'a [ChangeBlock],
+    /// Old and new lines that belong together, in ascending order. Side by side they face each other; all others stand by
+    /// their order within the block. There are at most [`MAX_PAIRS`](super::words::MAX_PAIRS) of them, and each adds one
+    /// segment at most.
+    pub partners: &'a [(u32, u32)],
     /// Texts of the file, if they are read.
     pub texts: Option<&'a DiffTexts>,
     pub is_folded: bool,
@@ -52,7 +56,7 @@ pub enum RunKind {
     Context,
     Removed,
     Added,
-    /// Old lines with new ones beside them.
+    /// Old lines with new ones beside them; the rest of the longer side has nothing beside it.
     Paired,
 }
 
@@ -325,7 +329,8 @@ pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
     if input.note.is_some() {
         layout.push(FileSegment::Note);
     } else {
-        let runs = list_runs(file, blocks, total, input.expanded, input.columns.is_side_by_side);
+        let partners = input.columns.is_side_by_side.then_some(input.partners);
+        let runs = list_runs(file, blocks, total, input.expanded, partners);
         let open: BTreeSet<(u32, usize)> = input
             .open_findings
             .iter()
@@ -355,13 +360,14 @@ fn shown_around(finding: &DiffFinding) -> LineRange {
     LineRange::new(start.saturating_sub(FINDING_CONTEXT_LINES).max(1), end.saturating_add(FINDING_CONTEXT_LINES))
 }
 
-/// Returns the changed and the shown unchanged lines with the gaps between them.
+/// Returns the changed and the shown unchanged lines with the gaps between them: unified without `partners`, else side by
+/// side.
 fn list_runs(
     file: &DiffFile,
     blocks: &[ChangeBlock],
     total: Option<u32>,
     expanded: &[LineRange],
-    is_side_by_side: bool,
+    mut partners: Option<&[(u32, u32)]>,
 ) -> Vec<FileSegment> {
     let mut wanted: Vec<LineRange> = file.findings.iter().map(shown_around).chain(expanded.iter().copied()).collect();
     wanted.sort_by_key(|range| range.start);
@@ -370,7 +376,15 @@ fn list_runs(
     for (index, block) in blocks.iter().enumerate() {
         let hidden = HiddenLines { old, new, lines: block.new.saturating_sub(new) };
         list_unchanged(hidden, (index > 0, true), &wanted, &mut out);
-        push_block(block, is_side_by_side, &mut out);
+        match &mut partners {
+            Some(partners) => {
+                let inside = partners.partition_point(|(line, _)| *line < block.old + block.old_lines);
+                let (here, below) = partners.split_at(inside);
+                push_side_by_side(block, here, &mut out);
+                *partners = below;
+            }
+            None => push_unified(block, &mut out),
+        }
         (old, new) = (block.old + block.old_lines, block.new + block.new_lines);
     }
     // Without the text it is not known how many lines follow; those around findings do.
@@ -435,13 +449,23 @@ fn list_unchanged(part: HiddenLines, beside: (bool, bool), wanted: &[LineRange],
     push_gap(at, end, out);
 }
 
-fn push_block(block: &ChangeBlock, is_side_by_side: bool, out: &mut Vec<FileSegment>) {
+/// Adds the lines of a block so that those that belong together face each other. A new run begins where they would not.
+fn push_side_by_side(block: &ChangeBlock, partners: &[(u32, u32)], out: &mut Vec<FileSegment>) {
+    let (mut old, mut new) = (block.old, block.new);
+    let end = (block.old + block.old_lines, block.new + block.new_lines);
+    for (to_old, to_new) in partners.iter().copied().chain([end]) {
+        let (old_lines, new_lines) = (to_old.saturating_sub(old), to_new.saturating_sub(new));
+        if (to_old, to_new) == end || old_lines != new_lines {
+            let kind = RunKind::Paired;
+            out.push(FileSegment::Lines(DiffLineRun { kind, old, old_lines, new, new_lines, row_ends: Vec::new() }));
+            (old, new) = (to_old, to_new);
+        }
+    }
+}
+
+fn push_unified(block: &ChangeBlock, out: &mut Vec<FileSegment>) {
     let ChangeBlock { old, old_lines, new, new_lines } = *block;
     let run = |kind, old_lines, new_lines| DiffLineRun { kind, old, old_lines, new, new_lines, row_ends: Vec::new() };
-    if is_side_by_side {
-        out.push(FileSegment::Lines(run(RunKind::Paired, old_lines, new_lines)));
-        return;
-    }
     if old_lines > 0 {
         out.push(FileSegment::Lines(run(RunKind::Removed, old_lines, 0)));
     }
@@ -562,6 +586,7 @@ mod tests {
 
     struct LayoutCase {
         blocks: Vec<ChangeBlock>,
+        partners: Vec<(u32, u32)>,
         findings: Vec<DiffFinding>,
         lines: Option<u32>,
         open: Vec<usize>,
@@ -577,6 +602,7 @@ mod tests {
         let layout = lay_out_file(LayoutInput {
             file: &file,
             blocks: &file.blocks,
+            partners: &case.partners,
             texts: texts.as_ref(),
             is_folded: false,
             open_findings: &open,
@@ -599,6 +625,7 @@ mod tests {
     fn rows_follow_from_blocks_findings_and_folds() {
         let plain = || LayoutCase {
             blocks: vec![block(20, 2, 20, 3)],
+            partners: Vec::new(),
             findings: Vec::new(),
             lines: Some(60),
             open: Vec::new(),
@@ -622,6 +649,35 @@ mod tests {
         check(
             &LayoutCase { findings, open: vec![1], is_side_by_side: true, ..plain() },
             "H G1+2 C3/3+6 G9+8 C17/17+3 =20+2/20+2 F1x2 =22+0/22+1 C22/23+3 G26+35 B",
+        );
+        // Lines that belong together face each other, and the text of a finding stands below its line.
+        let paired = |partners: &[(u32, u32)]| LayoutCase {
+            blocks: vec![block(10, 0, 10, 1), block(20, 3, 21, 5)],
+            partners: partners.to_vec(),
+            is_side_by_side: true,
+            lines: Some(30),
+            ..plain()
+        };
+        let (above, below) = ("H G1+6 C7/7+3 =10+0/10+1 C10/11+3 G14+4 C17/18+3", "C23/26+3 G29+2 B");
+        for (partners, runs) in [
+            (&[][..], "=20+3/21+5"),
+            (&[(20, 21), (22, 23)], "=20+3/21+5"),
+            (&[(20, 22)], "=20+0/21+1 =20+3/22+4"),
+            (&[(20, 22), (22, 24)], "=20+0/21+1 =20+3/22+4"),
+            (&[(20, 22), (22, 25)], "=20+0/21+1 =20+2/22+3 =22+1/25+1"),
+            (&[(21, 21)], "=20+1/21+0 =21+2/21+5"),
+            (&[(22, 21)], "=20+2/21+0 =22+1/21+5"),
+            (&[(20, 25)], "=20+0/21+4 =20+3/25+1"),
+        ] {
+            check(&paired(partners), &format!("{above} {runs} {below}"));
+        }
+        check(
+            &LayoutCase { findings: vec![finding(22, 22)], open: vec![0], ..paired(&[(21, 24)]) },
+            &format!("{above} =20+1/21+2 F0x2 =21+0/23+1 =21+2/24+2 {below}"),
+        );
+        check(
+            &LayoutCase { is_side_by_side: false, ..paired(&[(20, 22)]) },
+            "H G1+6 C7/7+3 +10+1 C10/11+3 G14+4 C17/18+3 -20+3 +21+5 C23/26+3 G29+2 B",
         );
         // Long findings show their beginning, with their text below the first line.
         check(
@@ -654,6 +710,7 @@ mod tests {
         let input = LayoutInput {
             file: &file,
             blocks: &file.blocks,
+            partners: &[],
             texts: Some(&texts),
             is_folded: false,
             open_findings: &[],

@@ -203,6 +203,8 @@ pub enum DiffPageSide {
 /// Changed parts of changed lines, as byte ranges, by line number.
 #[derive(Debug, Default)]
 pub struct ChangedWords {
+    /// Old and new lines that belong together, both in ascending order; they face each other side by side.
+    pub pairs: Vec<(u32, u32)>,
     /// Parts of lines of the old side.
     pub old: HashMap<u32, Vec<Range<usize>>>,
     /// Parts of lines of the new side.
@@ -214,6 +216,7 @@ impl ChangedWords {
     fn new(blocks: &[ChangeBlock], old: &LineTable, new: &LineTable) -> Self {
         let mut words = Self::default();
         for (old, new, (before, after)) in find_changed_words(blocks, old, new) {
+            words.pairs.push((old, new));
             words.old.insert(old, before);
             words.new.insert(new, after);
         }

@@ -596,6 +596,7 @@ impl DiffPane {
         let layout = lay_out_file(LayoutInput {
             file,
             blocks: pane.blocks(file),
+            partners: pane.partners(),
             texts: pane.read_texts().map(Arc::as_ref),
             is_folded: pane.is_folded,
             open_findings: &self.render_texts(file, pane, self.columns.width),
@@ -637,6 +638,7 @@ impl DiffPane {
         let layout = lay_out_file(LayoutInput {
             file,
             blocks: pane.blocks(file),
+            partners: pane.partners(),
             texts,
             is_folded: false,
             open_findings: &open,

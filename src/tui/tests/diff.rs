@@ -488,6 +488,56 @@ fn white_space_is_ignored_on_request() {
 }
 
 #[test]
+fn side_by_side_a_line_faces_the_line_that_it_became() {
+    let old = format!(
+        "def load(paths):\n    rows = []\n    for path in paths:\n        rows.append(read(path))\n        log(path)\n{}",
+        numbered(6, 40)
+    );
+    let new = old
+        .replace(
+            "        rows.append(read(path))\n        log(path)\n",
+            "        try:\n            rows.append(read(path))\n",
+        )
+        .replace("run(20)", "run(21)");
+    let sides = Sides::default().file("load.py", &old, &new, Vec::new());
+    let mut app = showing(160, 40, view());
+    press(&mut app, "1");
+    app.detail.tab = Tab::Diff;
+    let loaded = Box::new(sides.page(None).into());
+    let reads = send(&mut app, AppMessage::Loaded { subject: DetailSubject::Run(run_id(3)), tab: Tab::Diff, loaded });
+    press(&mut app, "Shift-Tab z ] h ] h");
+    assert_eq!(place(&app), "load.py:20");
+    let rows = app.detail.diff.row_count();
+    sides.answer(&mut app, reads);
+    assert_eq!(place(&app), "load.py:20", "the texts, which come later, leave the cursor at its line");
+    let shown = screen(&app);
+    let row = |text: &str| shown.lines().find(|line| line.contains(text)).unwrap_or("");
+    assert!(app.detail.diff.row_count() > rows, "{shown}");
+    assert_eq!(row("rows.append").matches("rows.append(read(path))").count(), 2, "{shown}");
+    assert!(row("try:").matches('+').count() == 1 && !row("try:").contains("- "), "nothing stands beside it: {shown}");
+    assert!(row("log(path)").contains("- ") && !row("log(path)").contains('+'), "{shown}");
+    assert_eq!(row("run(20)").matches("run(2").count(), 2, "{shown}");
+    // Each row has its line, and a comment is about that.
+    press(&mut app, "[ h");
+    assert_eq!(place(&app), "load.py:4", "the first line of the change: {}", screen(&app));
+    press(&mut app, "j");
+    let code = |app: &App| crate::tui::diff::code_at_cursor(app).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+    assert_eq!(code(&app), ["            rows.append(read(path))", "        rows.append(read(path))"]);
+    press(&mut app, "j");
+    assert_eq!(code(&app), ["        log(path)"]);
+    // Unified, the removed lines stay above the added ones.
+    press(&mut app, "=");
+    let shown = screen(&app);
+    let at = |text: &str| shown.lines().position(|line| line.contains(text)).unwrap_or_default();
+    assert!(at("-         log(path)") < at("+         try:"), "{shown}");
+    // White space that is ignored leaves one line added and one removed.
+    press(&mut app, "= b");
+    let shown = screen(&app);
+    let row = |text: &str| shown.lines().find(|line| line.contains(text)).unwrap_or("");
+    assert!(row("try:").contains("+ ") && !row("rows.append").contains("+ "), "{shown}");
+}
+
+#[test]
 fn a_viewed_file_is_folded_when_its_mark_is_stored() {
     let mut app = of_run(160, 48);
     let commands = press(&mut app, "g Space");
