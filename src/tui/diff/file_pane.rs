@@ -65,6 +65,11 @@ impl FilePane {
         }
     }
 
+    /// Returns the text that stands above the lines.
+    pub fn caption(&self) -> Option<&str> {
+        self.read_texts().and_then(|texts| texts.caption.as_deref())
+    }
+
     /// Returns the highlighted spans of a line, if it is highlighted.
     pub fn spans(&self, side: DiffPageSide, line: u32) -> &[(u32, u32, super::super::theme::Role)] {
         let at = line.saturating_sub(1);

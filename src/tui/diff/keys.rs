@@ -240,7 +240,7 @@ fn open_row(app: &mut App) {
                 diff.toggle_findings(file, &findings);
             }
         }
-        DiffPageRow::Note | DiffPageRow::Blank => {}
+        DiffPageRow::Note { .. } | DiffPageRow::Blank => {}
     }
 }
 

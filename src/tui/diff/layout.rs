@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::doc::DocLine;
+use super::super::doc::{DocLine, wrap_words};
 use super::columns::{DiffColumns, count_rows};
 use super::model::{ChangeBlock, DiffFile, DiffFinding, DiffPageSide, DiffTexts, LineTable};
 use crate::domain::LineRange;
@@ -17,6 +17,10 @@ const FINDING_CONTEXT_LINES: u32 = 2;
 const MAX_FINDING_LINES: u32 = 10;
 /// Hidden lines that take no more room than the row that stands for them.
 const MAX_NEEDLESS_GAP: u32 = 1;
+/// Columns before a text about a file.
+pub const NOTE_INDENT: usize = 2;
+/// Narrowest text about a file, in columns.
+const MIN_NOTE_WIDTH: usize = 12;
 
 /// Everything from which the rows of a file follow.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +42,8 @@ pub struct LayoutInput<'a> {
     pub columns: DiffColumns,
     /// Text that stands below the header instead of lines.
     pub note: Option<&'a str>,
+    /// Text that stands between the header and the lines.
+    pub caption: Option<&'a str>,
 }
 
 /// Unchanged lines that are not shown.
@@ -127,8 +133,8 @@ impl DiffLineRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSegment {
     Header,
-    /// A text instead of lines.
-    Note,
+    /// Lines of a text about the file.
+    Note(Vec<String>),
     Gap(HiddenLines),
     Lines(DiffLineRun),
     /// Text of a finding, by its index in the file.
@@ -142,7 +148,8 @@ pub enum FileSegment {
 impl FileSegment {
     fn rows(&self) -> u32 {
         match self {
-            Self::Header | Self::Note | Self::Gap(_) | Self::Blank => 1,
+            Self::Header | Self::Gap(_) | Self::Blank => 1,
+            Self::Note(lines) => lines.len() as u32,
             Self::Lines(run) => run.rows(),
             Self::Finding { lines, .. } => lines.len() as u32,
         }
@@ -153,7 +160,10 @@ impl FileSegment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffPageRow {
     Header,
-    Note,
+    /// Line of the text about the file, counted from 0.
+    Note {
+        line: usize,
+    },
     Gap(HiddenLines),
     Code(CodeRow),
     Finding {
@@ -215,7 +225,7 @@ impl FileLayout {
         let inside = row - self.starts[at];
         Some(match &self.segments[at] {
             FileSegment::Header => DiffPageRow::Header,
-            FileSegment::Note => DiffPageRow::Note,
+            FileSegment::Note(_) => DiffPageRow::Note { line: inside as usize },
             FileSegment::Gap(hidden) => DiffPageRow::Gap(*hidden),
             FileSegment::Blank => DiffPageRow::Blank,
             FileSegment::Finding { index, .. } => DiffPageRow::Finding { index: *index, line: inside as usize },
@@ -234,6 +244,15 @@ impl FileLayout {
             FileSegment::Finding { index: known, lines } if *known == index => lines.get(line),
             _ => None,
         })
+    }
+
+    /// Returns a line of the text about the file; empty if there is none.
+    pub fn note_line(&self, line: usize) -> &str {
+        let note = self.segments.iter().find_map(|segment| match segment {
+            FileSegment::Note(lines) => lines.get(line),
+            _ => None,
+        });
+        note.map_or("", String::as_str)
     }
 
     /// Returns the first row of a line.
@@ -326,9 +345,11 @@ pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
     if input.is_folded {
         return layout;
     }
-    if input.note.is_some() {
-        layout.push(FileSegment::Note);
-    } else {
+    if let Some(text) = input.note.or(input.caption) {
+        let width = input.columns.width.saturating_sub(NOTE_INDENT + 1);
+        layout.push(FileSegment::Note(wrap_words(text, width.max(MIN_NOTE_WIDTH))));
+    }
+    if input.note.is_none() {
         let partners = input.columns.is_side_by_side.then_some(input.partners);
         let runs = list_runs(file, blocks, total, input.expanded, partners);
         let open: BTreeSet<(u32, usize)> = input
@@ -570,7 +591,7 @@ mod tests {
     fn written(layout: &FileLayout) -> String {
         let parts = layout.segments.iter().map(|segment| match segment {
             FileSegment::Header => "H".to_owned(),
-            FileSegment::Note => "N".to_owned(),
+            FileSegment::Note(lines) => format!("N{}", lines.len()),
             FileSegment::Blank => "B".to_owned(),
             FileSegment::Gap(hidden) => format!("G{}+{}", hidden.new, hidden.lines),
             FileSegment::Finding { index, lines } => format!("F{index}x{}", lines.len()),
@@ -609,6 +630,7 @@ mod tests {
             expanded: &case.expanded,
             columns: DiffColumns { width: 80, is_side_by_side: case.is_side_by_side, is_wrapped: false },
             note: None,
+            caption: None,
         });
         assert_eq!(written(&layout), expected);
         // Each row is found again by its line.
@@ -701,6 +723,35 @@ mod tests {
     }
 
     #[test]
+    fn a_text_about_a_file_is_wrapped_and_stands_above_its_lines_or_instead_of_them() {
+        let file = DiffFile { blocks: vec![block(1, 0, 1, 3)], ..DiffFile::default() };
+        let texts = texts(3);
+        let columns = DiffColumns { width: 23, ..DiffColumns::default() };
+        let lay_out = |note, caption| {
+            lay_out_file(LayoutInput {
+                file: &file,
+                blocks: &file.blocks,
+                partners: &[],
+                texts: Some(&texts),
+                is_folded: false,
+                open_findings: &[],
+                expanded: &[],
+                columns,
+                note,
+                caption,
+            })
+        };
+        let text = "The reviewer did not read this file: oversized.";
+        let layout = lay_out(None, Some(text));
+        assert_eq!(written(&layout), "H N3 +1+3 B");
+        let lines: Vec<&str> = (0..3).map(|line| layout.note_line(line)).collect();
+        assert_eq!(lines, ["The reviewer did not", "read this file:", "oversized."]);
+        assert_eq!(layout.row(2), Some(DiffPageRow::Note { line: 1 }));
+        assert_eq!(layout.row_of_line(DiffPageSide::New, 1), Some(4));
+        assert_eq!(written(&lay_out(Some("an image"), Some(text))), "H N1 B");
+    }
+
+    #[test]
     fn a_wrapped_line_takes_the_rows_it_needs() {
         let long = "x".repeat(100);
         let file = DiffFile { blocks: vec![block(1, 0, 1, 3)], ..DiffFile::default() };
@@ -717,6 +768,7 @@ mod tests {
             expanded: &[],
             columns,
             note: None,
+            caption: None,
         };
         let layout = lay_out_file(input);
         assert_eq!(layout.rows(), 1 + 5 + 1);

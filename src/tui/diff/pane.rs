@@ -552,7 +552,7 @@ impl DiffPane {
         let layout = &pane.layout;
         let line = |side, line: Option<u32>| line.and_then(|line| layout.row_of_line(side, line));
         let inside = match anchor.row {
-            DiffPageRow::Header | DiffPageRow::Note => Some(anchor.at),
+            DiffPageRow::Header | DiffPageRow::Note { .. } => Some(anchor.at),
             DiffPageRow::Code(CodeRow { old, new, part, .. }) => line(DiffPageSide::New, new)
                 .or_else(|| line(DiffPageSide::Old, old))
                 .map(|row| row + part as usize)
@@ -603,6 +603,7 @@ impl DiffPane {
             expanded: &pane.expanded,
             columns: self.columns,
             note: pane.note(file),
+            caption: pane.caption(),
         });
         self.files[index].layout = layout;
     }
@@ -645,6 +646,7 @@ impl DiffPane {
             expanded: &[],
             columns,
             note: pane.note(file),
+            caption: pane.caption(),
         });
         Some((index, at, layout))
     }
