@@ -74,6 +74,8 @@ pub struct DiffPane {
     moves: Option<HashMap<(usize, DiffPageSide), Vec<DiffMove>>>,
     /// Start of the marked range, which ends at the cursor.
     pub(super) range: Option<RangeStart>,
+    /// Line that the mouse has pressed, where a range begins if it is dragged.
+    pub(super) pressed: Option<RangeStart>,
 }
 
 impl DiffPane {
@@ -167,7 +169,7 @@ impl DiffPane {
     pub fn show(&mut self, page: Arc<DiffPage>, subject: &DetailSubject) {
         let is_again = self.subject.as_ref() == Some(subject);
         if !is_again || !page.has_same_change(&self.page) {
-            self.range = None;
+            (self.range, self.pressed) = (None, None);
         }
         self.subject = Some(subject.clone());
         if !page.has_same_change(&self.page) {
@@ -485,6 +487,15 @@ impl DiffPane {
     pub fn move_to(&mut self, row: usize) {
         self.cursor = row.min(self.row_count().saturating_sub(1));
         self.reveal_cursor(SCROLL_MARGIN);
+    }
+
+    /// Moves the cursor to a row that the mouse points at. What is in sight does not scroll away from the pointer.
+    pub fn point_at(&mut self, row: usize) {
+        self.cursor = row.min(self.row_count().saturating_sub(1));
+        let is_covered = self.cursor <= self.top && self.top > 0;
+        if is_covered || self.cursor >= self.top + self.height {
+            self.reveal_cursor(SCROLL_MARGIN);
+        }
     }
 
     /// Moves the cursor to a row and shows the rows below it.
