@@ -23,6 +23,9 @@ use crate::domain::{FindingStatus, Time, ViewedFile, text};
 use crate::masking::Mask;
 use crate::runner::RemovedLine;
 
+/// Most rows of a diff in which a search counts its matches, so that a key stays quick.
+const MAX_COUNTED_ROWS: usize = 100_000;
+
 /// Returns true if the detail shows a diff with files.
 pub fn is_shown(app: &App) -> bool {
     match &app.detail.page {
@@ -424,23 +427,7 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let wanted = app.search.to_lowercase();
     let diff = &app.detail.diff;
     let rows = diff.row_count();
-    let contains = |text: &str| filter::contains_ignore_case(text, &wanted);
-    let holds = |row: usize| {
-        let Some(PlacedRow { file, row }) = diff.row(row) else { return false };
-        let Some((known, pane)) = diff.file(file) else { return false };
-        match row {
-            DiffPageRow::Header => contains(&known.path),
-            DiffPageRow::Finding { index, line } => {
-                pane.layout.finding_line(index, line).is_some_and(|line| contains(&line.plain_text()))
-            }
-            DiffPageRow::Code(CodeRow { old, new, part: 0, .. }) => pane.read_texts().is_some_and(|texts| {
-                let has =
-                    |side, line: Option<u32>| line.and_then(|line| texts.side(side).line(line)).is_some_and(contains);
-                has(DiffPageSide::New, new) || (new.is_none() || old != new) && has(DiffPageSide::Old, old)
-            }),
-            _ => false,
-        }
-    };
+    let holds = |row: usize| row_contains(diff, row, &wanted);
     let skip = usize::from(beyond);
     let found = (skip..rows + skip)
         .map(|n| if forward { (at + n) % rows.max(1) } else { (at + rows * 2 - n) % rows.max(1) })
@@ -450,6 +437,39 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
         app.detail.diff.reveal_match(&wanted);
     }
     found.is_some()
+}
+
+/// Returns the position of the row at the cursor among the rows that contain the search text, from 1, and the number of these
+/// rows. `None` if the row does not contain it, or the diff has too many rows to count them at a key.
+pub fn find_position(app: &App) -> Option<(usize, usize)> {
+    let wanted = app.search.to_lowercase();
+    let diff = &app.detail.diff;
+    let (cursor, rows) = (diff.cursor(), diff.row_count());
+    if wanted.is_empty() || rows > MAX_COUNTED_ROWS || !row_contains(diff, cursor, &wanted) {
+        return None;
+    }
+    let count = |rows: std::ops::Range<usize>| rows.filter(|row| row_contains(diff, *row, &wanted)).count();
+    let position = count(0..cursor) + 1;
+    Some((position, position + count(cursor + 1..rows)))
+}
+
+/// Returns true if a row contains a text in lower case. Of a wrapped line, it is the first row.
+fn row_contains(diff: &DiffPane, row: usize, wanted: &str) -> bool {
+    let contains = |text: &str| filter::contains_ignore_case(text, wanted);
+    let Some(PlacedRow { file, row }) = diff.row(row) else { return false };
+    let Some((known, pane)) = diff.file(file) else { return false };
+    match row {
+        DiffPageRow::Header => contains(&known.path),
+        DiffPageRow::Finding { index, line } => {
+            pane.layout.finding_line(index, line).is_some_and(|line| contains(&line.plain_text()))
+        }
+        DiffPageRow::Code(CodeRow { old, new, kind, part: 0 }) => pane.read_texts().is_some_and(|texts| {
+            let has = |side, line: Option<u32>| line.and_then(|line| texts.side(side).line(line)).is_some_and(contains);
+            // Both sides have an unchanged line.
+            has(DiffPageSide::New, new) || kind != RunKind::Context && has(DiffPageSide::Old, old)
+        }),
+        _ => false,
+    }
 }
 
 /// Returns the actions of the footer, most useful first.

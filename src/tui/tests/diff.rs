@@ -432,6 +432,46 @@ fn a_match_of_the_search_is_shifted_into_sight() {
 }
 
 #[test]
+fn a_search_in_the_diff_says_which_match_it_is() {
+    let message = |app: &App| {
+        let row = usize::from(app.layout().notice.y);
+        screen(app).lines().nth(row).unwrap_or("").trim().to_owned()
+    };
+    let new = "needle\nb\na Needle\nd\nthe needle\n";
+    let sides = Sides::default().file("src/a.rs", "other\n", new, Vec::new());
+    for columns in [100, 160] {
+        let mut app = showing(columns, 30, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z g /");
+        for (typed, expected) in [("n", "1 of 3"), ("eedles", ""), ("x", "")] {
+            type_text(&mut app, typed);
+            let shown = message(&app);
+            assert_eq!(shown.contains(" of "), !expected.is_empty(), "{shown}");
+            assert!(shown.starts_with("search") && shown.ends_with(expected), "{shown}");
+        }
+        press(&mut app, "Backspace Backspace Enter");
+        for (key, expected) in [("", "1 of 3"), ("n", "2 of 3"), ("n", "3 of 3"), ("n", "1 of 3"), ("N", "3 of 3")] {
+            press(&mut app, key);
+            assert!(message(&app).ends_with(&format!("\"needle\" {expected}")), "{}", screen(&app));
+        }
+    }
+    // Where old and new line have the same number, the row has both texts.
+    let sides = Sides::default().file("src/a.rs", "first\n", "second\n", Vec::new());
+    let mut app = showing(160, 30, view());
+    press(&mut app, "1");
+    sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+    press(&mut app, "Shift-Tab z g /");
+    type_text(&mut app, "first");
+    press(&mut app, "Enter");
+    assert!(
+        app.detail.diff.columns().is_side_by_side && message(&app).ends_with("\"first\" 1 of 1"),
+        "{}",
+        screen(&app)
+    );
+}
+
+#[test]
 fn a_number_of_findings_stands_apart_from_the_number_of_the_line() {
     let text = numbered(1, 60);
     let new = text.replace("let step_32 = ", "let other = ");
