@@ -106,14 +106,14 @@ pub fn request_visible(diff: &mut DiffPane, commands: &mut Vec<AppCommand>) {
         }
     }
     for row in near {
-        let Some(PlacedRow { file, row: DiffPageRow::Code(CodeRow { old, new, .. }) }) = diff.row(row) else {
+        let Some(PlacedRow { file, row: DiffPageRow::Code(CodeRow { old, new, kind, .. }) }) = diff.row(row) else {
             continue;
         };
         let Some(path) = page.files.get(file).map(|file| &file.path) else { continue };
         let Some(pane) = diff.file_mut(file) else { continue };
         let Some(texts) = pane.read_texts().cloned() else { continue };
-        let is_context = old.is_some() && new.is_some() && texts.words.old.is_empty();
-        for (side, line) in [(DiffPageSide::Old, old.filter(|_| !is_context)), (DiffPageSide::New, new)] {
+        // Of an unchanged line, the new text is drawn on both sides.
+        for (side, line) in [(DiffPageSide::Old, old.filter(|_| kind != RunKind::Context)), (DiffPageSide::New, new)] {
             let Some(block) = line.map(|line| line.saturating_sub(1) / HIGHLIGHT_BLOCK_LINES) else { continue };
             if pane.request_highlights(side, block) {
                 let request = DiffRequest::Highlight { path: path.clone(), texts: Arc::clone(&texts), side, block };

@@ -432,6 +432,32 @@ fn a_match_of_the_search_is_shifted_into_sight() {
 }
 
 #[test]
+fn both_sides_of_a_change_are_highlighted_and_unchanged_lines_once() {
+    // Removed and added lines have no word in common.
+    let (old, new) = ("fn first() {}\nlet a = 1;\n", "fn first() {}\nother(call)?;\n");
+    let mut app = showing(160, 30, view());
+    press(&mut app, "1 Shift-Tab z");
+    for (new, expected) in [(new, &[false, true][..]), (old, &[true])] {
+        let finding = vec![sample_finding(1, Priority::P0, (1, 1), "a problem")];
+        let sides = Sides::default().file("src/a.rs", old, new, finding);
+        app.detail.tab = Tab::Diff;
+        let subject = DetailSubject::Run(run_id(3));
+        let page = Arc::new(DiffPage { to: new.to_owned(), ..(*sides.page(None)).clone() });
+        let loaded = Box::new(Arc::clone(&page).into());
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded });
+        let texts = Ok(sides.texts_of(&page, 0));
+        let commands = send(&mut app, AppMessage::DiffFile { page, file: 0, texts });
+        let is_new = commands.iter().filter_map(|command| match command {
+            AppCommand::Diff(DiffRequest::Highlight { side, .. }) => Some(*side == crate::tui::diff::DiffPageSide::New),
+            _ => None,
+        });
+        let mut sides: Vec<bool> = is_new.collect();
+        sides.sort_unstable();
+        assert_eq!(sides, expected, "{}", screen(&app));
+    }
+}
+
+#[test]
 fn a_search_in_the_diff_says_which_match_it_is() {
     let message = |app: &App| {
         let row = usize::from(app.layout().notice.y);
