@@ -1,7 +1,8 @@
 //! Shows the change of a run as one document of all its files: unified or side by side, with its findings.
 //!
 //! - The layout of a file follows from its changed blocks, its findings and its folds, and needs no text. So the height
-//!   of every file is known before its text is read, and 5,000 files open at once.
+//!   of every file is known before its text is read, and 5,000 files open at once. Side by side, the texts then tell which
+//!   lines of a change face each other.
 //! - Texts are read when a file comes into sight, and highlighted in blocks of lines; both by the thread that reads pages.
 //! - Only visible rows are built. Rows that are drawn need no search: a row is a line number in a text.
 

@@ -24,6 +24,8 @@ pub fn handle_mouse(app: &mut App, event: MouseEvent, commands: &mut Vec<AppComm
         _ if !app.pointer.is_on => {}
         MouseKind::Press => {
             let is_double = app.pointer.press(app.now, column, row);
+            // The release of another press may have been lost.
+            app.pointer.held = None;
             press(app, (column, row), is_double, commands);
         }
         MouseKind::Drag => drag(app, (column, row)),
