@@ -78,8 +78,8 @@ impl Worktree {
         folder.read(self, path)
     }
 
-    /// Returns the size in bytes of a file that was neither written nor replaced nor given other permissions after `since`;
-    /// `None` when it was, or is no regular file.
+    /// Returns the size in bytes of a file that was neither written nor replaced nor given other permissions after
+    /// `since`; `None` when it was, or is no regular file.
     pub fn untouched_size(&self, path: &str, since: SystemTime) -> Option<u64> {
         let seen = self.root.join(path).symlink_metadata().ok().filter(fs::Metadata::is_file)?;
         #[cfg(unix)]

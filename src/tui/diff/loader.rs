@@ -1,6 +1,7 @@
 //! Reads the diff of a run and the texts of its files, on the thread that reads pages.
 //!
-//! - A changed file that was too large for the snapshot is read from the worktree, if nobody has touched it since the review.
+//! - A changed file that was too large for the snapshot is read from the worktree, if nobody has touched it since the
+//!   review.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -426,12 +427,12 @@ fn describe_unread(reason: OmissionReason, is_unstored: bool) -> String {
 fn describe_unstored(file: &DiffFile) -> &'static str {
     match (file.left_out, file.reviewed_at) {
         (Some(OmissionReason::Oversized), Some(_)) => {
-            "The reviewer did not read this file: it is larger than max_file_bytes. It has changed since, and the snapshot does \
-             not have it. With a larger max_file_bytes, a new review reads and shows it."
+            "The reviewer did not read this file: it is larger than max_file_bytes. It has changed since, and the snapshot \
+             does not have it. With a larger max_file_bytes, a new review reads and shows it."
         }
         (Some(OmissionReason::Oversized), None) => {
-            "The reviewer did not read this file: it is larger than max_file_bytes, and the snapshot does not have it. With a \
-             larger max_file_bytes, a new review reads and shows it."
+            "The reviewer did not read this file: it is larger than max_file_bytes, and the snapshot does not have it. \
+             With a larger max_file_bytes, a new review reads and shows it."
         }
         _ => "The reviewer did not read this file: it could not be read, and the snapshot does not have it.",
     }

@@ -556,7 +556,7 @@ fn white_space_is_ignored_on_request() {
 #[test]
 fn side_by_side_a_line_faces_the_line_that_it_became() {
     let old = format!(
-        "def load(paths):\n    rows = []\n    for path in paths:\n        rows.append(read(path))\n        log(path)\n{}",
+        "def load(names):\n    rows = []\n    for path in names:\n        rows.append(read(path))\n        log(path)\n{}",
         numbered(6, 40)
     );
     let new = old
