@@ -15,6 +15,9 @@ const MIN_EQUAL_PERCENT: usize = 45;
 /// Most pairs of lines of a block that are compared to find the lines that belong together; a larger block is compared
 /// line by line.
 const MAX_ALIGNED_PAIRS: usize = 400;
+/// Most pairs of lines of a block of which all are compared, so that each line finds the most similar one; in a larger block
+/// it is the first one that is similar enough.
+const MAX_BEST_PAIRS: usize = 64;
 /// Most lines of a block, of both sides, among which lines that only moved to the side are looked for; the time grows with
 /// their square.
 const MAX_REINDENTED_LINES: usize = 600;
@@ -63,7 +66,13 @@ fn compare_part(
     budget: &mut usize,
     found: &mut Vec<(usize, usize, WordChanges)>,
 ) {
-    let is_aligned = before.len().saturating_mul(after.len()) <= MAX_ALIGNED_PAIRS;
+    let pairs = before.len().saturating_mul(after.len());
+    // Half of the budget is for blocks below, which then have fewer comparisons each.
+    if (2..=MAX_BEST_PAIRS).contains(&pairs) && *budget >= pairs + MAX_PAIRS / 2 {
+        *budget -= pairs;
+        return push_most_similar((old, before), (new, after), found);
+    }
+    let is_aligned = pairs <= MAX_ALIGNED_PAIRS;
     let mut next = after.start;
     for at in before.clone() {
         let partners = match is_aligned {
@@ -81,6 +90,42 @@ fn compare_part(
                 next = partner + 1;
                 break;
             }
+        }
+    }
+}
+
+/// Adds the pairs of lines that are the most similar together, without any two that cross. The square of the likeness counts,
+/// so that one good pair is worth more than two poor ones.
+fn push_most_similar(
+    (old, before): (&[&str], Range<usize>),
+    (new, after): (&[&str], Range<usize>),
+    found: &mut Vec<(usize, usize, WordChanges)>,
+) {
+    let (rows, columns) = (before.len(), after.len());
+    let mut compared: Vec<Option<(usize, WordChanges)>> = Vec::with_capacity(rows * columns);
+    for at in before.clone() {
+        compared.extend(after.clone().map(|partner| compare_lines(old[at], new[partner])));
+    }
+    let squares: Vec<Option<usize>> =
+        compared.iter().map(|pair| pair.as_ref().map(|(percent, _)| percent * percent)).collect();
+    // The greatest sum of the lines from a row and a column on.
+    let mut best = vec![vec![0; columns + 1]; rows + 1];
+    for at in (0..rows).rev() {
+        for partner in (0..columns).rev() {
+            let together = squares[at * columns + partner].map_or(0, |square| square + best[at + 1][partner + 1]);
+            best[at][partner] = together.max(best[at + 1][partner]).max(best[at][partner + 1]);
+        }
+    }
+    let (mut at, mut partner) = (0, 0);
+    while at < rows && partner < columns {
+        let pair = at * columns + partner;
+        if squares[pair].map(|square| square + best[at + 1][partner + 1]) == Some(best[at][partner]) {
+            found.extend(compared[pair].take().map(|(_, changes)| (before.start + at, after.start + partner, changes)));
+            (at, partner) = (at + 1, partner + 1);
+        } else if best[at][partner + 1] == best[at][partner] {
+            partner += 1;
+        } else {
+            at += 1;
         }
     }
 }
@@ -123,6 +168,11 @@ fn find_reindented(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
 
 /// Returns the changed parts of two lines; `None` if they have too little in common.
 pub fn compare_words(old: &str, new: &str) -> Option<WordChanges> {
+    compare_lines(old, new).map(|(_, changes)| changes)
+}
+
+/// Returns the part of two lines that is equal, in percent, and their changed parts; `None` if they have too little in common.
+fn compare_lines(old: &str, new: &str) -> Option<(usize, WordChanges)> {
     if old.len() > MAX_LINE_BYTES || new.len() > MAX_LINE_BYTES {
         return None;
     }
@@ -146,7 +196,7 @@ pub fn compare_words(old: &str, new: &str) -> Option<WordChanges> {
         push_range(&mut changes.0, old, byte_range(&before, op.old_range()));
         push_range(&mut changes.1, new, byte_range(&after, op.new_range()));
     }
-    Some(changes)
+    Some((equal * 100 / larger, changes))
 }
 
 /// Adds a range; joins it with the last one if only blanks stand between them.
@@ -237,6 +287,25 @@ mod tests {
         let pairs: Vec<(u32, u32)> =
             find_changed_words(&[block], &old, &new).iter().map(|(old, new, _)| (*old, *new)).collect();
         assert_eq!(pairs, [(1, 2), (2, 3)]);
+    }
+
+    #[test]
+    fn each_line_finds_the_most_similar_one() {
+        for (old, new, expected) in [
+            (&["return load(path)"][..], &["text = load(path)", "return load(path).strip()"][..], &[(0, 1)][..]),
+            (&["let a = load(path);", "let b = save(path);"], &["let b = save(path)?;"], &[(1, 0)]),
+            // Of two that are equally similar, the first one.
+            (&["f(a, b, c)"], &["f(a, b, d)", "f(a, b, e)"], &[(0, 0)]),
+            (&["f(a, b, c)", "g(x)[1]"], &["g(x)[2]", "f(a, b, d)"], &[(0, 1)]),
+            (&["alpha"], &["beta", "gamma"], &[]),
+        ] {
+            for (mut budget, is_exact) in [(MAX_PAIRS, true), (4, false)] {
+                let found = compare_block(old, new, &mut budget);
+                let pairs: Vec<(usize, usize)> = found.iter().map(|(old, new, _)| (*old, *new)).collect();
+                assert!(pairs.iter().zip(pairs.iter().skip(1)).all(|(a, b)| a.0 < b.0 && a.1 < b.1), "{pairs:?}");
+                assert!(!is_exact || pairs == expected, "{old:?} and {new:?}: {pairs:?}");
+            }
+        }
     }
 
     #[test]
