@@ -21,6 +21,7 @@ use super::pane::{DiffPane, PlacedRow};
 use super::shift::SHIFT_STEP;
 use crate::domain::{FindingStatus, Time, ViewedFile, text};
 use crate::masking::Mask;
+use crate::policy::Freshness;
 use crate::runner::RemovedLine;
 
 /// Most rows of a diff in which a search counts its matches, so that a key stays quick.
@@ -32,6 +33,13 @@ pub fn is_shown(app: &App) -> bool {
         Some((_, Tab::Diff, page)) => matches!(&**page, PageData::Diff(page) if !page.files.is_empty()),
         _ => false,
     }
+}
+
+/// Returns true if the code is no longer what the shown change has, as far as the cockpit has looked.
+pub fn is_outdated(app: &App) -> bool {
+    let view = &app.store.view;
+    let run = view.run_index(&app.detail.diff.page().run).map(|index| view.run(index));
+    run.is_some_and(|run| app.run_freshness(&run) == Freshness::Obsolete)
 }
 
 /// Shows a page that was read. Folds and cursor stay if the last shown diff was about the same subject.

@@ -7,6 +7,7 @@ use similar::{DiffOp, TextDiff};
 use super::looks::{assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
 use crate::domain::{FindingStatus, Kind, LineRange, Priority, Time, ViewedFile};
+use crate::runner::FreshnessFacts;
 use crate::tui::app::{App, Pane};
 use crate::tui::diff::{
     ChangeBlock, DiffFile, DiffFinding, DiffOptions, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
@@ -495,6 +496,22 @@ fn a_search_in_the_diff_says_which_match_it_is() {
         "{}",
         screen(&app)
     );
+}
+
+#[test]
+fn the_title_of_a_diff_says_that_the_code_has_changed_since() {
+    for (columns, expected) in [(160, "the code has changed since ──"), (40, "obsolete")] {
+        let mut app = of_run(columns, 24);
+        let title = |app: &App| {
+            let area = app.layout().pane(Pane::Detail).expect("in sight").title;
+            screen(app).lines().nth(usize::from(area.y)).unwrap_or("").to_owned()
+        };
+        assert!(!title(&app).contains(expected), "{}", screen(&app));
+        // The branch has another commit.
+        let facts = FreshnessFacts::for_worktree(2, "/repo", "main", "another", &[]);
+        send(&mut app, AppMessage::Freshness(Arc::new(facts)));
+        assert!(title(&app).contains(expected), "{columns}: {}", screen(&app));
+    }
 }
 
 #[test]
