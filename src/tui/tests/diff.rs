@@ -512,6 +512,13 @@ fn the_title_of_a_diff_says_that_the_code_has_changed_since() {
         send(&mut app, AppMessage::Freshness(Arc::new(facts)));
         assert!(title(&app).contains(expected), "{columns}: {}", screen(&app));
     }
+    // A screen for a screen reader has a sentence.
+    let mut app = of_run(160, 24);
+    app.display.plain = true;
+    let facts = FreshnessFacts::for_worktree(2, "/repo", "main", "another", &[]);
+    send(&mut app, AppMessage::Freshness(Arc::new(facts)));
+    send(&mut app, AppMessage::Resized { columns: 160, rows: 24 });
+    assert!(screen(&app).contains(", the code has changed since."), "{}", screen(&app));
 }
 
 #[test]
