@@ -79,7 +79,7 @@ pub fn shorten_finding<'a>(finding: &FindingRow<'a>) -> ShortTitle<'a> {
 }
 
 /// Returns the function around a finding whose title names no symbol; empty for another finding.
-pub fn symbol_around<'a>(finding: &FindingRow<'a>) -> &'a str {
+pub fn name_function_around<'a>(finding: &FindingRow<'a>) -> &'a str {
     if shorten_title(finding.title).symbol.is_empty() { finding.symbol } else { "" }
 }
 

@@ -17,7 +17,7 @@ use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::{ScreenLayout, split_columns};
 use crate::tui::pages::priority_label;
-use crate::tui::short_title::symbol_around;
+use crate::tui::short_title::name_function_around;
 use crate::tui::theme::Role;
 
 /// Actions that dismiss with a reason, in the order of their keys.
@@ -152,7 +152,7 @@ fn format_place(finding: &FindingRow<'_>) -> String {
 
 /// Returns true if place, symbol and title fit into one row.
 fn fits_in_a_row(finding: &FindingRow<'_>, width: u16) -> bool {
-    let symbol = text::sanitize_line(symbol_around(finding)).width();
+    let symbol = text::sanitize_line(name_function_around(finding)).width();
     let before_title = format_place(finding).width() + HEAD_GAP + if symbol > 0 { symbol + HEAD_GAP } else { 0 };
     before_title + text::sanitize_line(finding.title).width() <= usize::from(width)
 }
@@ -251,7 +251,7 @@ fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     let title = text::sanitize_line(finding.title);
     let ellipsis = app.display.glyphs.ellipsis;
     let mut used = painter.draw_text_end(x, y + 1, width, &place, Role::Accent) + HEAD_GAP as u16;
-    let symbol = text::sanitize_line(symbol_around(&finding));
+    let symbol = text::sanitize_line(name_function_around(&finding));
     if !symbol.is_empty() && used < width {
         let shown = shorten(&symbol, usize::from(width - used), ellipsis);
         used += painter.draw_text(x + used, y + 1, width - used, &shown, Role::Normal) + HEAD_GAP as u16;
