@@ -79,9 +79,10 @@
 //!   and says why. A finding that is held back is stored with the reason. Only a person, or a run that covered the code,
 //!   changes a status; a claim and its confirmation are two lines.
 //! - The user's index, worktree, HEAD, stash and reflog are never touched, and after the snapshot nothing is read from the
-//!   moving worktree. There are two exceptions: a person applies or undoes the patch of a fix (see [`runner::fixer`]),
-//!   and a test coverage report counts for files that still stand in the worktree as in the snapshot (see
-//!   [`context::test_coverage`]).
+//!   moving worktree. There are three exceptions: a person applies or undoes the patch of a fix (see [`runner::fixer`]),
+//!   a test coverage report counts for files that still stand in the worktree as in the snapshot (see
+//!   [`context::test_coverage`]), and the diff of the cockpit shows files that were too large for the snapshot as long as
+//!   nobody has touched them since the review.
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
 //! - Freshness is never computed from elapsed time.
 //! - A model's answer is in the journal, whole, before anything is derived from it: a restart replays the recorded answers

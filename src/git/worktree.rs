@@ -78,6 +78,23 @@ impl Worktree {
         folder.read(self, path)
     }
 
+    /// Returns the size in bytes of a file that was neither written nor replaced nor given other permissions after
+    /// `since`; `None` when it was, or is no regular file.
+    pub fn untouched_size(&self, path: &str, since: SystemTime) -> Option<u64> {
+        let seen = self.root.join(path).symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+        #[cfg(unix)]
+        let touched = {
+            use std::os::unix::fs::MetadataExt as _;
+            // Unlike the time of the last writing, no program can set this one back.
+            let seconds = std::time::Duration::from_secs(u64::try_from(seen.ctime()).ok()?);
+            let part = std::time::Duration::from_nanos(u64::try_from(seen.ctime_nsec()).ok()?);
+            SystemTime::UNIX_EPOCH.checked_add(seconds)?.checked_add(part)?
+        };
+        #[cfg(not(unix))]
+        let touched = seen.modified().ok()?;
+        (touched <= since).then_some(seen.len())
+    }
+
     /// Returns true when the file's content equals `blob` and the file was not modified after `since`.
     pub fn has_blob(&self, path: &str, blob: &str, since: SystemTime) -> bool {
         let modified = self.root.join(path).symlink_metadata().and_then(|data| data.modified());
@@ -432,6 +449,27 @@ mod tests {
         let root = folder.path().join("tree");
         fs::create_dir(&root).expect("a folder");
         (folder, Worktree { root, git_dir: None })
+    }
+
+    #[test]
+    fn a_file_is_untouched_until_it_is_written_even_with_its_old_time() {
+        let (_folder, files) = sample_worktree();
+        let path = files.root().join("a.txt");
+        fs::write(&path, "old").expect("a file");
+        symlink("a.txt", files.root().join("link")).expect("a link");
+        let hour = std::time::Duration::from_secs(3_600);
+        let now = SystemTime::now();
+        for (name, since, expected) in [
+            ("a.txt", now + hour, Some(3)),
+            ("a.txt", now - hour, None),
+            ("link", now + hour, None),
+            ("none", now + hour, None),
+        ] {
+            assert_eq!(files.untouched_size(name, since), expected, "{name}");
+        }
+        let file = File::options().write(true).open(&path).expect("opened");
+        file.set_modified(now - 2 * hour).expect("set back");
+        assert_eq!(files.untouched_size("a.txt", now - hour), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use file_list::{FileList, FileListEntry, FileSource, ListedFiles, ReviewedFi
 pub use file_tree::FileFolder;
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
-pub use pointer::{HeldEdge, PointerState};
+pub use pointer::{HeldPart, PointerState};
 pub use preferences::Preferences;
 pub use run_list::{FoldReason, FoldedRuns, RunChange, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};

@@ -78,6 +78,11 @@ pub fn shorten_finding<'a>(finding: &FindingRow<'a>) -> ShortTitle<'a> {
     }
 }
 
+/// Returns the function around a finding whose title names no symbol; empty for another finding.
+pub fn name_function_around<'a>(finding: &FindingRow<'a>) -> &'a str {
+    if shorten_title(finding.title).symbol.is_empty() { finding.symbol } else { "" }
+}
+
 /// Splits a title into symbol and problem. The problem is the whole title if it follows no known pattern.
 fn shorten_title(title: &str) -> ShortTitle<'_> {
     for (pattern, short) in PATTERNS {

@@ -5,13 +5,15 @@ use super::Pane;
 /// Longest time between the two presses of a double click, in milliseconds.
 const DOUBLE_CLICK_MS: i64 = 400;
 
-/// Edge of panes that the button moves.
+/// Part of the screen that the button holds: an edge of panes, which moves, or a line of code, where a range begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldEdge {
+pub enum HeldPart {
     /// The rule between the lists and the detail.
     Divider,
     /// The title of a list below another one.
     TopOf(Pane),
+    /// A line of the diff.
+    DiffLine,
 }
 
 /// State of the mouse.
@@ -19,8 +21,8 @@ pub enum HeldEdge {
 pub struct PointerState {
     /// True if the terminal reports the mouse.
     pub is_on: bool,
-    /// Edge that the button holds.
-    pub held: Option<HeldEdge>,
+    /// Part that the button holds.
+    pub held: Option<HeldPart>,
     /// Time (in milliseconds since 1970), column and row of the last press that was no second one.
     last_press: Option<(i64, u16, u16)>,
 }

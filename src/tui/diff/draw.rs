@@ -14,13 +14,15 @@ use super::super::views::prompt::PromptView;
 use super::columns::{DiffColumns, fit_columns, wrapped_part};
 use super::file_pane::{FilePane, ONLY_SPACE};
 use super::keys::current_status;
-use super::layout::{CodeRow, DiffPageRow, FileLayout, RunKind};
+use super::layout::{CodeRow, DiffPageRow, FileLayout, NOTE_INDENT, RunKind};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
 use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
 use crate::domain::{Priority, text};
 
 /// Columns between the facts of a header. Added and removed lines, which belong together, have one column between them.
 const FACT_GAP: u16 = 2;
+/// Columns of a header that has room for more than the word why a file was left out of the review.
+const MIN_WORDY_HEADER: u16 = 60;
 
 /// Part of a diff that is drawn, and its looks.
 pub(super) struct DiffLook<'a> {
@@ -157,8 +159,10 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
     if pane.differs_only_in_space() && pane.note(known).is_none() {
         put(painter, ONLY_SPACE, Role::Muted, FACT_GAP);
     }
-    if let Some(reason) = &known.left_out {
-        put(painter, reason, Role::Muted, FACT_GAP);
+    if let Some(reason) = known.left_out {
+        let has_room = area.width >= MIN_WORDY_HEADER;
+        let fact = if has_room { format!("not reviewed: {reason}") } else { reason.to_string() };
+        put(painter, &fact, Role::Muted, FACT_GAP);
     }
     let fold = if pane.is_folded { glyphs.folded } else { glyphs.unfolded };
     let mut x = area.x + painter.draw_text(area.x, area.y, 1, fold, Role::Faint) + 1;
@@ -198,14 +202,9 @@ pub(super) fn draw_row(
     let glyphs = painter.app.display.glyphs;
     match row {
         DiffPageRow::Header | DiffPageRow::Blank => {}
-        DiffPageRow::Note => {
-            painter.draw_text(
-                area.x + 2,
-                area.y,
-                area.width.saturating_sub(2),
-                pane.note(file).unwrap_or(""),
-                Role::Muted,
-            );
+        DiffPageRow::Note { line } => {
+            let room = area.width.saturating_sub(NOTE_INDENT as u16);
+            painter.draw_text(area.x + NOTE_INDENT as u16, area.y, room, layout.note_line(line), Role::Muted);
         }
         DiffPageRow::Gap(hidden) => {
             let lines = text::format_count(hidden.lines as usize, "line");

@@ -65,6 +65,11 @@ impl FilePane {
         }
     }
 
+    /// Returns the text that stands above the lines.
+    pub fn caption(&self) -> Option<&str> {
+        self.read_texts().and_then(|texts| texts.caption.as_deref())
+    }
+
     /// Returns the highlighted spans of a line, if it is highlighted.
     pub fn spans(&self, side: DiffPageSide, line: u32) -> &[(u32, u32, super::super::theme::Role)] {
         let at = line.saturating_sub(1);
@@ -109,6 +114,14 @@ impl FilePane {
         match self.change_without_space() {
             Some(change) => &change.blocks,
             None => self.read_texts().and_then(|texts| texts.found_blocks.as_deref()).unwrap_or(&file.blocks),
+        }
+    }
+
+    /// Returns the old and new lines of the shown change that belong together; none before the texts are read.
+    pub fn partners(&self) -> &[(u32, u32)] {
+        match self.change_without_space() {
+            Some(change) => change.words.pairs.as_slice(),
+            None => self.read_texts().map_or(&[], |texts| texts.words.pairs.as_slice()),
         }
     }
 

@@ -21,7 +21,11 @@ use super::pane::{DiffPane, PlacedRow};
 use super::shift::SHIFT_STEP;
 use crate::domain::{FindingStatus, Time, ViewedFile, text};
 use crate::masking::Mask;
+use crate::policy::Freshness;
 use crate::runner::RemovedLine;
+
+/// Most rows of a diff in which a search counts its matches, so that a key stays quick.
+const MAX_COUNTED_ROWS: usize = 100_000;
 
 /// Returns true if the detail shows a diff with files.
 pub fn is_shown(app: &App) -> bool {
@@ -29,6 +33,13 @@ pub fn is_shown(app: &App) -> bool {
         Some((_, Tab::Diff, page)) => matches!(&**page, PageData::Diff(page) if !page.files.is_empty()),
         _ => false,
     }
+}
+
+/// Returns true if the code is no longer what the shown change has, as far as the cockpit has looked.
+pub fn is_outdated(app: &App) -> bool {
+    let view = &app.store.view;
+    let run = view.run_index(&app.detail.diff.page().run).map(|index| view.run(index));
+    run.is_some_and(|run| app.run_freshness(&run) == Freshness::Obsolete)
 }
 
 /// Shows a page that was read. Folds and cursor stay if the last shown diff was about the same subject.
@@ -103,14 +114,14 @@ pub fn request_visible(diff: &mut DiffPane, commands: &mut Vec<AppCommand>) {
         }
     }
     for row in near {
-        let Some(PlacedRow { file, row: DiffPageRow::Code(CodeRow { old, new, .. }) }) = diff.row(row) else {
+        let Some(PlacedRow { file, row: DiffPageRow::Code(CodeRow { old, new, kind, .. }) }) = diff.row(row) else {
             continue;
         };
         let Some(path) = page.files.get(file).map(|file| &file.path) else { continue };
         let Some(pane) = diff.file_mut(file) else { continue };
         let Some(texts) = pane.read_texts().cloned() else { continue };
-        let is_context = old.is_some() && new.is_some() && texts.words.old.is_empty();
-        for (side, line) in [(DiffPageSide::Old, old.filter(|_| !is_context)), (DiffPageSide::New, new)] {
+        // Of an unchanged line, the new text is drawn on both sides.
+        for (side, line) in [(DiffPageSide::Old, old.filter(|_| kind != RunKind::Context)), (DiffPageSide::New, new)] {
             let Some(block) = line.map(|line| line.saturating_sub(1) / HIGHLIGHT_BLOCK_LINES) else { continue };
             if pane.request_highlights(side, block) {
                 let request = DiffRequest::Highlight { path: path.clone(), texts: Arc::clone(&texts), side, block };
@@ -240,7 +251,7 @@ fn open_row(app: &mut App) {
                 diff.toggle_findings(file, &findings);
             }
         }
-        DiffPageRow::Note | DiffPageRow::Blank => {}
+        DiffPageRow::Note { .. } | DiffPageRow::Blank => {}
     }
 }
 
@@ -424,23 +435,7 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let wanted = app.search.to_lowercase();
     let diff = &app.detail.diff;
     let rows = diff.row_count();
-    let contains = |text: &str| filter::contains_ignore_case(text, &wanted);
-    let holds = |row: usize| {
-        let Some(PlacedRow { file, row }) = diff.row(row) else { return false };
-        let Some((known, pane)) = diff.file(file) else { return false };
-        match row {
-            DiffPageRow::Header => contains(&known.path),
-            DiffPageRow::Finding { index, line } => {
-                pane.layout.finding_line(index, line).is_some_and(|line| contains(&line.plain_text()))
-            }
-            DiffPageRow::Code(CodeRow { old, new, part: 0, .. }) => pane.read_texts().is_some_and(|texts| {
-                let has =
-                    |side, line: Option<u32>| line.and_then(|line| texts.side(side).line(line)).is_some_and(contains);
-                has(DiffPageSide::New, new) || (new.is_none() || old != new) && has(DiffPageSide::Old, old)
-            }),
-            _ => false,
-        }
-    };
+    let holds = |row: usize| row_contains(diff, row, &wanted);
     let skip = usize::from(beyond);
     let found = (skip..rows + skip)
         .map(|n| if forward { (at + n) % rows.max(1) } else { (at + rows * 2 - n) % rows.max(1) })
@@ -450,6 +445,39 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
         app.detail.diff.reveal_match(&wanted);
     }
     found.is_some()
+}
+
+/// Returns the position of the row at the cursor among the rows that contain the search text, from 1, and the number of these
+/// rows. `None` if the row does not contain it, or the diff has too many rows to count them at a key.
+pub fn find_position(app: &App) -> Option<(usize, usize)> {
+    let wanted = app.search.to_lowercase();
+    let diff = &app.detail.diff;
+    let (cursor, rows) = (diff.cursor(), diff.row_count());
+    if wanted.is_empty() || rows > MAX_COUNTED_ROWS || !row_contains(diff, cursor, &wanted) {
+        return None;
+    }
+    let count = |rows: std::ops::Range<usize>| rows.filter(|row| row_contains(diff, *row, &wanted)).count();
+    let position = count(0..cursor) + 1;
+    Some((position, position + count(cursor + 1..rows)))
+}
+
+/// Returns true if a row contains a text in lower case. Of a wrapped line, it is the first row.
+fn row_contains(diff: &DiffPane, row: usize, wanted: &str) -> bool {
+    let contains = |text: &str| filter::contains_ignore_case(text, wanted);
+    let Some(PlacedRow { file, row }) = diff.row(row) else { return false };
+    let Some((known, pane)) = diff.file(file) else { return false };
+    match row {
+        DiffPageRow::Header => contains(&known.path),
+        DiffPageRow::Finding { index, line } => {
+            pane.layout.finding_line(index, line).is_some_and(|line| contains(&line.plain_text()))
+        }
+        DiffPageRow::Code(CodeRow { old, new, kind, part: 0 }) => pane.read_texts().is_some_and(|texts| {
+            let has = |side, line: Option<u32>| line.and_then(|line| texts.side(side).line(line)).is_some_and(contains);
+            // Both sides have an unchanged line.
+            has(DiffPageSide::New, new) || kind != RunKind::Context && has(DiffPageSide::Old, old)
+        }),
+        _ => false,
+    }
 }
 
 /// Returns the actions of the footer, most useful first.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::doc::DocLine;
+use super::super::doc::{DocLine, wrap_words};
 use super::columns::{DiffColumns, count_rows};
 use super::model::{ChangeBlock, DiffFile, DiffFinding, DiffPageSide, DiffTexts, LineTable};
 use crate::domain::LineRange;
@@ -17,6 +17,10 @@ const FINDING_CONTEXT_LINES: u32 = 2;
 const MAX_FINDING_LINES: u32 = 10;
 /// Hidden lines that take no more room than the row that stands for them.
 const MAX_NEEDLESS_GAP: u32 = 1;
+/// Columns before a text about a file.
+pub const NOTE_INDENT: usize = 2;
+/// Narrowest text about a file, in columns.
+const MIN_NOTE_WIDTH: usize = 12;
 
 /// Everything from which the rows of a file follow.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +28,10 @@ pub struct LayoutInput<'a> {
     pub file: &'a DiffFile,
     /// Changed blocks that are shown.
     pub blocks: &'a [ChangeBlock],
+    /// Old and new lines that belong together, in ascending order. Side by side they face each other; all others stand by
+    /// their order within the block. There are at most [`MAX_PAIRS`](super::words::MAX_PAIRS) of them, and each adds one
+    /// segment at most.
+    pub partners: &'a [(u32, u32)],
     /// Texts of the file, if they are read.
     pub texts: Option<&'a DiffTexts>,
     pub is_folded: bool,
@@ -34,6 +42,8 @@ pub struct LayoutInput<'a> {
     pub columns: DiffColumns,
     /// Text that stands below the header instead of lines.
     pub note: Option<&'a str>,
+    /// Text that stands between the header and the lines.
+    pub caption: Option<&'a str>,
 }
 
 /// Unchanged lines that are not shown.
@@ -52,7 +62,7 @@ pub enum RunKind {
     Context,
     Removed,
     Added,
-    /// Old lines with new ones beside them.
+    /// Old lines with new ones beside them; the rest of the longer side has nothing beside it.
     Paired,
 }
 
@@ -123,8 +133,8 @@ impl DiffLineRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSegment {
     Header,
-    /// A text instead of lines.
-    Note,
+    /// Lines of a text about the file.
+    Note(Vec<String>),
     Gap(HiddenLines),
     Lines(DiffLineRun),
     /// Text of a finding, by its index in the file.
@@ -138,7 +148,8 @@ pub enum FileSegment {
 impl FileSegment {
     fn rows(&self) -> u32 {
         match self {
-            Self::Header | Self::Note | Self::Gap(_) | Self::Blank => 1,
+            Self::Header | Self::Gap(_) | Self::Blank => 1,
+            Self::Note(lines) => lines.len() as u32,
             Self::Lines(run) => run.rows(),
             Self::Finding { lines, .. } => lines.len() as u32,
         }
@@ -149,7 +160,10 @@ impl FileSegment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffPageRow {
     Header,
-    Note,
+    /// Line of the text about the file, counted from 0.
+    Note {
+        line: usize,
+    },
     Gap(HiddenLines),
     Code(CodeRow),
     Finding {
@@ -211,7 +225,7 @@ impl FileLayout {
         let inside = row - self.starts[at];
         Some(match &self.segments[at] {
             FileSegment::Header => DiffPageRow::Header,
-            FileSegment::Note => DiffPageRow::Note,
+            FileSegment::Note(_) => DiffPageRow::Note { line: inside as usize },
             FileSegment::Gap(hidden) => DiffPageRow::Gap(*hidden),
             FileSegment::Blank => DiffPageRow::Blank,
             FileSegment::Finding { index, .. } => DiffPageRow::Finding { index: *index, line: inside as usize },
@@ -230,6 +244,15 @@ impl FileLayout {
             FileSegment::Finding { index: known, lines } if *known == index => lines.get(line),
             _ => None,
         })
+    }
+
+    /// Returns a line of the text about the file; empty if there is none.
+    pub fn note_line(&self, line: usize) -> &str {
+        let note = self.segments.iter().find_map(|segment| match segment {
+            FileSegment::Note(lines) => lines.get(line),
+            _ => None,
+        });
+        note.map_or("", String::as_str)
     }
 
     /// Returns the first row of a line.
@@ -322,10 +345,13 @@ pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
     if input.is_folded {
         return layout;
     }
-    if input.note.is_some() {
-        layout.push(FileSegment::Note);
-    } else {
-        let runs = list_runs(file, blocks, total, input.expanded, input.columns.is_side_by_side);
+    if let Some(text) = input.note.or(input.caption) {
+        let width = input.columns.width.saturating_sub(NOTE_INDENT + 1);
+        layout.push(FileSegment::Note(wrap_words(text, width.max(MIN_NOTE_WIDTH))));
+    }
+    if input.note.is_none() {
+        let partners = input.columns.is_side_by_side.then_some(input.partners);
+        let runs = list_runs(file, blocks, total, input.expanded, partners);
         let open: BTreeSet<(u32, usize)> = input
             .open_findings
             .iter()
@@ -355,13 +381,14 @@ fn shown_around(finding: &DiffFinding) -> LineRange {
     LineRange::new(start.saturating_sub(FINDING_CONTEXT_LINES).max(1), end.saturating_add(FINDING_CONTEXT_LINES))
 }
 
-/// Returns the changed and the shown unchanged lines with the gaps between them.
+/// Returns the changed and the shown unchanged lines with the gaps between them: unified without `partners`, else side by
+/// side.
 fn list_runs(
     file: &DiffFile,
     blocks: &[ChangeBlock],
     total: Option<u32>,
     expanded: &[LineRange],
-    is_side_by_side: bool,
+    mut partners: Option<&[(u32, u32)]>,
 ) -> Vec<FileSegment> {
     let mut wanted: Vec<LineRange> = file.findings.iter().map(shown_around).chain(expanded.iter().copied()).collect();
     wanted.sort_by_key(|range| range.start);
@@ -370,7 +397,15 @@ fn list_runs(
     for (index, block) in blocks.iter().enumerate() {
         let hidden = HiddenLines { old, new, lines: block.new.saturating_sub(new) };
         list_unchanged(hidden, (index > 0, true), &wanted, &mut out);
-        push_block(block, is_side_by_side, &mut out);
+        match &mut partners {
+            Some(partners) => {
+                let inside = partners.partition_point(|(line, _)| *line < block.old + block.old_lines);
+                let (here, below) = partners.split_at(inside);
+                push_side_by_side(block, here, &mut out);
+                *partners = below;
+            }
+            None => push_unified(block, &mut out),
+        }
         (old, new) = (block.old + block.old_lines, block.new + block.new_lines);
     }
     // Without the text it is not known how many lines follow; those around findings do.
@@ -435,13 +470,23 @@ fn list_unchanged(part: HiddenLines, beside: (bool, bool), wanted: &[LineRange],
     push_gap(at, end, out);
 }
 
-fn push_block(block: &ChangeBlock, is_side_by_side: bool, out: &mut Vec<FileSegment>) {
+/// Adds the lines of a block so that those that belong together face each other. A new run begins where they would not.
+fn push_side_by_side(block: &ChangeBlock, partners: &[(u32, u32)], out: &mut Vec<FileSegment>) {
+    let (mut old, mut new) = (block.old, block.new);
+    let end = (block.old + block.old_lines, block.new + block.new_lines);
+    for (to_old, to_new) in partners.iter().copied().chain([end]) {
+        let (old_lines, new_lines) = (to_old.saturating_sub(old), to_new.saturating_sub(new));
+        if (to_old, to_new) == end || old_lines != new_lines {
+            let kind = RunKind::Paired;
+            out.push(FileSegment::Lines(DiffLineRun { kind, old, old_lines, new, new_lines, row_ends: Vec::new() }));
+            (old, new) = (to_old, to_new);
+        }
+    }
+}
+
+fn push_unified(block: &ChangeBlock, out: &mut Vec<FileSegment>) {
     let ChangeBlock { old, old_lines, new, new_lines } = *block;
     let run = |kind, old_lines, new_lines| DiffLineRun { kind, old, old_lines, new, new_lines, row_ends: Vec::new() };
-    if is_side_by_side {
-        out.push(FileSegment::Lines(run(RunKind::Paired, old_lines, new_lines)));
-        return;
-    }
     if old_lines > 0 {
         out.push(FileSegment::Lines(run(RunKind::Removed, old_lines, 0)));
     }
@@ -546,7 +591,7 @@ mod tests {
     fn written(layout: &FileLayout) -> String {
         let parts = layout.segments.iter().map(|segment| match segment {
             FileSegment::Header => "H".to_owned(),
-            FileSegment::Note => "N".to_owned(),
+            FileSegment::Note(lines) => format!("N{}", lines.len()),
             FileSegment::Blank => "B".to_owned(),
             FileSegment::Gap(hidden) => format!("G{}+{}", hidden.new, hidden.lines),
             FileSegment::Finding { index, lines } => format!("F{index}x{}", lines.len()),
@@ -562,6 +607,7 @@ mod tests {
 
     struct LayoutCase {
         blocks: Vec<ChangeBlock>,
+        partners: Vec<(u32, u32)>,
         findings: Vec<DiffFinding>,
         lines: Option<u32>,
         open: Vec<usize>,
@@ -577,12 +623,14 @@ mod tests {
         let layout = lay_out_file(LayoutInput {
             file: &file,
             blocks: &file.blocks,
+            partners: &case.partners,
             texts: texts.as_ref(),
             is_folded: false,
             open_findings: &open,
             expanded: &case.expanded,
             columns: DiffColumns { width: 80, is_side_by_side: case.is_side_by_side, is_wrapped: false },
             note: None,
+            caption: None,
         });
         assert_eq!(written(&layout), expected);
         // Each row is found again by its line.
@@ -599,6 +647,7 @@ mod tests {
     fn rows_follow_from_blocks_findings_and_folds() {
         let plain = || LayoutCase {
             blocks: vec![block(20, 2, 20, 3)],
+            partners: Vec::new(),
             findings: Vec::new(),
             lines: Some(60),
             open: Vec::new(),
@@ -623,6 +672,35 @@ mod tests {
             &LayoutCase { findings, open: vec![1], is_side_by_side: true, ..plain() },
             "H G1+2 C3/3+6 G9+8 C17/17+3 =20+2/20+2 F1x2 =22+0/22+1 C22/23+3 G26+35 B",
         );
+        // Lines that belong together face each other, and the text of a finding stands below its line.
+        let paired = |partners: &[(u32, u32)]| LayoutCase {
+            blocks: vec![block(10, 0, 10, 1), block(20, 3, 21, 5)],
+            partners: partners.to_vec(),
+            is_side_by_side: true,
+            lines: Some(30),
+            ..plain()
+        };
+        let (above, below) = ("H G1+6 C7/7+3 =10+0/10+1 C10/11+3 G14+4 C17/18+3", "C23/26+3 G29+2 B");
+        for (partners, runs) in [
+            (&[][..], "=20+3/21+5"),
+            (&[(20, 21), (22, 23)], "=20+3/21+5"),
+            (&[(20, 22)], "=20+0/21+1 =20+3/22+4"),
+            (&[(20, 22), (22, 24)], "=20+0/21+1 =20+3/22+4"),
+            (&[(20, 22), (22, 25)], "=20+0/21+1 =20+2/22+3 =22+1/25+1"),
+            (&[(21, 21)], "=20+1/21+0 =21+2/21+5"),
+            (&[(22, 21)], "=20+2/21+0 =22+1/21+5"),
+            (&[(20, 25)], "=20+0/21+4 =20+3/25+1"),
+        ] {
+            check(&paired(partners), &format!("{above} {runs} {below}"));
+        }
+        check(
+            &LayoutCase { findings: vec![finding(22, 22)], open: vec![0], ..paired(&[(21, 24)]) },
+            &format!("{above} =20+1/21+2 F0x2 =21+0/23+1 =21+2/24+2 {below}"),
+        );
+        check(
+            &LayoutCase { is_side_by_side: false, ..paired(&[(20, 22)]) },
+            "H G1+6 C7/7+3 +10+1 C10/11+3 G14+4 C17/18+3 -20+3 +21+5 C23/26+3 G29+2 B",
+        );
         // Long findings show their beginning, with their text below the first line.
         check(
             &LayoutCase { findings: vec![finding(40, 59)], open: vec![0], ..plain() },
@@ -645,6 +723,35 @@ mod tests {
     }
 
     #[test]
+    fn a_text_about_a_file_is_wrapped_and_stands_above_its_lines_or_instead_of_them() {
+        let file = DiffFile { blocks: vec![block(1, 0, 1, 3)], ..DiffFile::default() };
+        let texts = texts(3);
+        let columns = DiffColumns { width: 23, ..DiffColumns::default() };
+        let lay_out = |note, caption| {
+            lay_out_file(LayoutInput {
+                file: &file,
+                blocks: &file.blocks,
+                partners: &[],
+                texts: Some(&texts),
+                is_folded: false,
+                open_findings: &[],
+                expanded: &[],
+                columns,
+                note,
+                caption,
+            })
+        };
+        let text = "The reviewer did not read this file: oversized.";
+        let layout = lay_out(None, Some(text));
+        assert_eq!(written(&layout), "H N3 +1+3 B");
+        let lines: Vec<&str> = (0..3).map(|line| layout.note_line(line)).collect();
+        assert_eq!(lines, ["The reviewer did not", "read this file:", "oversized."]);
+        assert_eq!(layout.row(2), Some(DiffPageRow::Note { line: 1 }));
+        assert_eq!(layout.row_of_line(DiffPageSide::New, 1), Some(4));
+        assert_eq!(written(&lay_out(Some("an image"), Some(text))), "H N1 B");
+    }
+
+    #[test]
     fn a_wrapped_line_takes_the_rows_it_needs() {
         let long = "x".repeat(100);
         let file = DiffFile { blocks: vec![block(1, 0, 1, 3)], ..DiffFile::default() };
@@ -654,12 +761,14 @@ mod tests {
         let input = LayoutInput {
             file: &file,
             blocks: &file.blocks,
+            partners: &[],
             texts: Some(&texts),
             is_folded: false,
             open_findings: &[],
             expanded: &[],
             columns,
             note: None,
+            caption: None,
         };
         let layout = lay_out_file(input);
         assert_eq!(layout.rows(), 1 + 5 + 1);

@@ -1,8 +1,13 @@
 //! Reads the diff of a run and the texts of its files, on the thread that reads pages.
+//!
+//! - A changed file that was too large for the snapshot is read from the worktree, if nobody has touched it since the
+//!   review.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use super::super::highlight::PartlyParsedTexts;
 use super::super::message::{AppMessage, DetailSubject};
@@ -13,7 +18,7 @@ use super::model::{
     HIGHLIGHT_BLOCK_LINES, LineTable, TextHighlights,
 };
 use super::moves::{DiffMove, MoveSource, find_moves};
-use crate::domain::{Finding, OmissionReason, OmittedFile, Scope, text};
+use crate::domain::{Finding, OmissionReason, OmittedFile, RunRecord, Scope, Time, text};
 use crate::git::{Changeset, EntryKind, FileChange, Repo};
 use crate::masking::Mask;
 use crate::store::StoreView;
@@ -112,7 +117,7 @@ impl PageLoader {
                 (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),
                 (false, Some(change)) => {
                     self.add_changed_files(&mut page, &change, &choice);
-                    self.add_unstored_files(&mut page, &left_out, choice.path());
+                    self.add_unstored_files(&mut page, &left_out, choice.path(), self.find_review_time(&run));
                     self.add_unchanged_files(&mut page, &findings, choice.path());
                     Some(match choice.path() {
                         Some(_) => "This run's change does not touch it.".to_owned(),
@@ -161,7 +166,7 @@ impl PageLoader {
                 old_path: old_path.cloned(),
                 old_blob: blob(&page.from, old_path.unwrap_or(&omitted.path)),
                 new_blob: blob(&page.to, &omitted.path),
-                left_out: Some(omitted.reason.to_string()),
+                left_out: Some(omitted.reason),
                 ..DiffFile::default()
             };
             // Some files are not changed themselves: the change only lets later reviews leave them out.
@@ -171,8 +176,24 @@ impl PageLoader {
         }
     }
 
-    /// Adds changed files that the snapshot could not take, so that they are named at least.
-    fn add_unstored_files(&self, page: &mut DiffPage, left_out: &[OmittedFile], path: Option<&str>) {
+    /// Returns the time of the review of the worktree of this repository; `None` for another review. From then on, a file
+    /// that nobody touches is as it was reviewed.
+    fn find_review_time(&self, run: &RunRecord) -> Option<Time> {
+        let is_here = matches!(run.subject.scope, Scope::Worktree)
+            && run.team.is_none()
+            && run.follow_up_of.is_none()
+            && self.repo.as_ref().is_some_and(|repo| repo.root() == Path::new(&run.subject.worktree));
+        is_here.then_some(run.created_at)
+    }
+
+    /// Adds changed files that the snapshot could not take.
+    fn add_unstored_files(
+        &self,
+        page: &mut DiffPage,
+        left_out: &[OmittedFile],
+        path: Option<&str>,
+        reviewed_at: Option<Time>,
+    ) {
         let known: HashSet<String> = page.files.iter().map(|file| file.path.clone()).collect();
         let is_unstored = |file: &&OmittedFile| {
             matches!(file.reason, OmissionReason::Oversized | OmissionReason::Unreadable)
@@ -182,8 +203,9 @@ impl PageLoader {
         let unstored = left_out.iter().filter(is_unstored).map(|file| DiffFile {
             path: file.path.clone(),
             old_blob: self.repo.as_ref().and_then(|repo| find_blob(repo, &page.from, &file.path)),
-            left_out: Some(file.reason.to_string()),
+            left_out: Some(file.reason),
             is_unstored: true,
+            reviewed_at: reviewed_at.filter(|_| file.reason == OmissionReason::Oversized),
             ..DiffFile::default()
         });
         page.files.extend(unstored.collect::<Vec<_>>());
@@ -311,14 +333,12 @@ impl PageLoader {
         let (old, new) = (&file.old_blob, &file.new_blob);
         let mut texts = DiffTexts { serial: SERIAL.fetch_add(1, Ordering::Relaxed), ..DiffTexts::default() };
         let read_size = |blob: &Option<String>| blob.as_ref().map(|blob| repo.blob_size(blob).unwrap_or(0));
-        let sizes = (read_size(old), read_size(new));
-        if file.is_unstored {
-            let before = sizes.0.map_or_else(String::new, |size| format!(", {} before", format_bytes(size)));
-            let reason = file.left_out.as_deref().unwrap_or("left out");
-            texts.note =
-                Some(format!("its content is not in the snapshot ({reason}), so its change cannot be shown{before}"));
+        let unstored = if file.is_unstored { find_in_worktree(repo, file) } else { None };
+        if file.is_unstored && unstored.is_none() {
+            texts.note = Some(describe_unstored(file).to_owned());
             return Ok(texts);
         }
+        let sizes = (read_size(old), unstored.or_else(|| read_size(new)));
         if sizes.0.max(sizes.1).unwrap_or(0) > MAX_TEXT_BYTES {
             texts.note = Some(describe_sizes("a large file", sizes));
             return Ok(texts);
@@ -330,8 +350,17 @@ impl PageLoader {
             }),
             None => Ok(Vec::new()),
         };
-        let is_unchanged = old == new;
-        let new_bytes = read(new)?;
+        let is_unchanged = old == new && !file.is_unstored;
+        let new_bytes = match unstored {
+            Some(_) => match read_from_worktree(repo, file) {
+                Some(content) => content,
+                None => {
+                    texts.note = Some(describe_unstored(file).to_owned());
+                    return Ok(texts);
+                }
+            },
+            None => read(new)?,
+        };
         let old_bytes = if is_unchanged { Vec::new() } else { read(old)? };
         if is_binary(&old_bytes) || is_binary(&new_bytes) {
             let extension = file.path.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
@@ -346,6 +375,7 @@ impl PageLoader {
                 return Ok(texts);
             }
             texts.found_blocks = Some(hunks.iter().map(ChangeBlock::from).collect());
+            texts.caption = file.left_out.map(|reason| describe_unread(reason, file.is_unstored));
         }
         let clean = |bytes: &[u8], path: &str| {
             let whole = String::from_utf8_lossy(bytes);
@@ -358,7 +388,7 @@ impl PageLoader {
             let to_table = |bytes: &[u8]| LineTable::new(String::from_utf8_lossy(bytes).into_owned());
             compared.find_change_without_space(blocks, &to_table(&old_bytes), &to_table(&new_bytes));
         }
-        Ok(DiffTexts { found_blocks: texts.found_blocks, ..compared })
+        Ok(DiffTexts { found_blocks: texts.found_blocks, caption: texts.caption, ..compared })
     }
 }
 
@@ -368,6 +398,43 @@ fn find_blob(repo: &Repo, commit: &str, path: &str) -> Option<String> {
     }
     let (kind, id) = repo.entry_at(commit, path).ok()??;
     (kind != EntryKind::Submodule).then_some(id)
+}
+
+/// Returns the size of a file of the worktree that stands there as it was reviewed.
+fn find_in_worktree(repo: &Repo, file: &DiffFile) -> Option<u64> {
+    repo.worktree_files().ok()?.untouched_size(&file.path, SystemTime::from(file.reviewed_at?))
+}
+
+/// Reads a file of the worktree that stands there as it was reviewed, before and after the reading.
+fn read_from_worktree(repo: &Repo, file: &DiffFile) -> Option<Vec<u8>> {
+    let content = repo.worktree_files().ok()?.read(&file.path).ok()??.content;
+    let size = find_in_worktree(repo, file)?;
+    (size == content.len() as u64).then_some(content)
+}
+
+/// Says above the lines of a file that was left out of the review that nobody has read them.
+fn describe_unread(reason: OmissionReason, is_unstored: bool) -> String {
+    let reason = match reason {
+        OmissionReason::Oversized => "it is larger than max_file_bytes".to_owned(),
+        other => other.to_string(),
+    };
+    let origin = if is_unstored { " Shown from the worktree, untouched since the review." } else { "" };
+    format!("The reviewer did not read this file: {reason}.{origin}")
+}
+
+/// Says why the change of a file cannot be shown that is not in the snapshot.
+fn describe_unstored(file: &DiffFile) -> &'static str {
+    match (file.left_out, file.reviewed_at) {
+        (Some(OmissionReason::Oversized), Some(_)) => {
+            "The reviewer did not read this file: it is larger than max_file_bytes. It has changed since, and the snapshot \
+             does not have it. With a larger max_file_bytes, a new review reads and shows it."
+        }
+        (Some(OmissionReason::Oversized), None) => {
+            "The reviewer did not read this file: it is larger than max_file_bytes, and the snapshot does not have it. \
+             With a larger max_file_bytes, a new review reads and shows it."
+        }
+        _ => "The reviewer did not read this file: it could not be read, and the snapshot does not have it.",
+    }
 }
 
 fn is_binary(bytes: &[u8]) -> bool {
@@ -420,6 +487,33 @@ mod tests {
         ] {
             let includes = (choice.includes_reviewed(file), choice.includes_left_out(file));
             assert_eq!(includes, (reviewed, left_out), "{choice:?} {file}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_not_reviewed_says_so() {
+        for (reason, is_unstored, expected) in [
+            (OmissionReason::Oversized, false, "it is larger than max_file_bytes."),
+            (
+                OmissionReason::Oversized,
+                true,
+                "it is larger than max_file_bytes. Shown from the worktree, untouched since the review.",
+            ),
+            (OmissionReason::LockFile, false, "lock file."),
+        ] {
+            let expected = format!("The reviewer did not read this file: {expected}");
+            assert_eq!(describe_unread(reason, is_unstored), expected);
+        }
+        for (reason, reviewed_at) in [
+            (OmissionReason::Oversized, Some(Time::UNIX_EPOCH)),
+            (OmissionReason::Oversized, None),
+            (OmissionReason::Unreadable, None),
+        ] {
+            let file = DiffFile { left_out: Some(reason), reviewed_at, is_unstored: true, ..DiffFile::default() };
+            let said = describe_unstored(&file);
+            assert!(said.starts_with("The reviewer did not read this file"), "{said}");
+            assert_eq!(said.contains("a larger max_file_bytes"), reason == OmissionReason::Oversized, "{said}");
+            assert_eq!(said.contains("changed since"), reviewed_at.is_some(), "{said}");
         }
     }
 

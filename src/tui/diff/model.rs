@@ -8,7 +8,7 @@ use super::super::page_data::HighlightSpans;
 use super::enclosing::EnclosingLines;
 use super::space::drop_space_changes;
 use super::words::find_changed_words;
-use crate::domain::{FindingStatus, Hunk, Kind, LineRange, Priority};
+use crate::domain::{FindingStatus, Hunk, Kind, LineRange, OmissionReason, Priority, Time};
 use crate::masking::Mask;
 
 /// Lines that are highlighted at once.
@@ -73,9 +73,12 @@ pub struct DiffFile {
     /// Findings in the order of their lines.
     pub findings: Vec<DiffFinding>,
     /// Reason why the file was left out of the review.
-    pub left_out: Option<String>,
+    pub left_out: Option<OmissionReason>,
     /// The snapshot does not have the changed content, because the file was too large or could not be read.
     pub is_unstored: bool,
+    /// Time of the review: a file of the worktree that nobody has touched since has the content that the snapshot lacks.
+    /// `None` if the worktree cannot have it.
+    pub reviewed_at: Option<Time>,
     /// The user has viewed the file with this content.
     pub is_viewed: bool,
 }
@@ -203,6 +206,8 @@ pub enum DiffPageSide {
 /// Changed parts of changed lines, as byte ranges, by line number.
 #[derive(Debug, Default)]
 pub struct ChangedWords {
+    /// Old and new lines that belong together, both in ascending order; they face each other side by side.
+    pub pairs: Vec<(u32, u32)>,
     /// Parts of lines of the old side.
     pub old: HashMap<u32, Vec<Range<usize>>>,
     /// Parts of lines of the new side.
@@ -214,6 +219,7 @@ impl ChangedWords {
     fn new(blocks: &[ChangeBlock], old: &LineTable, new: &LineTable) -> Self {
         let mut words = Self::default();
         for (old, new, (before, after)) in find_changed_words(blocks, old, new) {
+            words.pairs.push((old, new));
             words.old.insert(old, before);
             words.new.insert(new, after);
         }
@@ -260,6 +266,8 @@ pub struct DiffTexts {
     pub enclosing: EnclosingLines,
     /// Text shown instead of lines, for a file that is not a text.
     pub note: Option<String>,
+    /// Text shown above the lines: why the reviewer did not read them.
+    pub caption: Option<String>,
 }
 
 impl DiffTexts {

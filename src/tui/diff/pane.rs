@@ -74,6 +74,8 @@ pub struct DiffPane {
     moves: Option<HashMap<(usize, DiffPageSide), Vec<DiffMove>>>,
     /// Start of the marked range, which ends at the cursor.
     pub(super) range: Option<RangeStart>,
+    /// Line that the mouse has pressed, where a range begins if it is dragged.
+    pub(super) pressed: Option<RangeStart>,
 }
 
 impl DiffPane {
@@ -167,7 +169,7 @@ impl DiffPane {
     pub fn show(&mut self, page: Arc<DiffPage>, subject: &DetailSubject) {
         let is_again = self.subject.as_ref() == Some(subject);
         if !is_again || !page.has_same_change(&self.page) {
-            self.range = None;
+            (self.range, self.pressed) = (None, None);
         }
         self.subject = Some(subject.clone());
         if !page.has_same_change(&self.page) {
@@ -487,6 +489,15 @@ impl DiffPane {
         self.reveal_cursor(SCROLL_MARGIN);
     }
 
+    /// Moves the cursor to a row that the mouse points at. What is in sight does not scroll away from the pointer.
+    pub fn point_at(&mut self, row: usize) {
+        self.cursor = row.min(self.row_count().saturating_sub(1));
+        let is_covered = self.cursor <= self.top && self.top > 0;
+        if is_covered || self.cursor >= self.top + self.height {
+            self.reveal_cursor(SCROLL_MARGIN);
+        }
+    }
+
     /// Moves the cursor to a row and shows the rows below it.
     pub fn jump_to(&mut self, row: usize) {
         self.cursor = row.min(self.row_count().saturating_sub(1));
@@ -552,7 +563,7 @@ impl DiffPane {
         let layout = &pane.layout;
         let line = |side, line: Option<u32>| line.and_then(|line| layout.row_of_line(side, line));
         let inside = match anchor.row {
-            DiffPageRow::Header | DiffPageRow::Note => Some(anchor.at),
+            DiffPageRow::Header | DiffPageRow::Note { .. } => Some(anchor.at),
             DiffPageRow::Code(CodeRow { old, new, part, .. }) => line(DiffPageSide::New, new)
                 .or_else(|| line(DiffPageSide::Old, old))
                 .map(|row| row + part as usize)
@@ -596,12 +607,14 @@ impl DiffPane {
         let layout = lay_out_file(LayoutInput {
             file,
             blocks: pane.blocks(file),
+            partners: pane.partners(),
             texts: pane.read_texts().map(Arc::as_ref),
             is_folded: pane.is_folded,
             open_findings: &self.render_texts(file, pane, self.columns.width),
             expanded: &pane.expanded,
             columns: self.columns,
             note: pane.note(file),
+            caption: pane.caption(),
         });
         self.files[index].layout = layout;
     }
@@ -637,12 +650,14 @@ impl DiffPane {
         let layout = lay_out_file(LayoutInput {
             file,
             blocks: pane.blocks(file),
+            partners: pane.partners(),
             texts,
             is_folded: false,
             open_findings: &open,
             expanded: &[],
             columns,
             note: pane.note(file),
+            caption: pane.caption(),
         });
         Some((index, at, layout))
     }

@@ -10,6 +10,8 @@ use crate::domain::LineRange;
 pub struct RangeStart {
     file: usize,
     line: u32,
+    /// The mouse has marked the range, so that the next click ends it.
+    is_dragged: bool,
 }
 
 impl DiffPane {
@@ -17,10 +19,29 @@ impl DiffPane {
     /// Returns false if the row of the cursor has no line.
     pub fn toggle_range(&mut self) -> bool {
         if self.range.take().is_none() {
-            self.range = self.line_at_or_below(self.cursor()).map(|(file, line)| RangeStart { file, line });
+            self.range = self.start_range(false);
             return self.range.is_some();
         }
         true
+    }
+
+    fn start_range(&self, is_dragged: bool) -> Option<RangeStart> {
+        self.line_at_or_below(self.cursor()).map(|(file, line)| RangeStart { file, line, is_dragged })
+    }
+
+    /// Puts the cursor at a row that the mouse has pressed, and ends a range that the mouse has marked.
+    pub fn press_row(&mut self, row: usize) {
+        self.range = self.range.filter(|range| !range.is_dragged);
+        self.point_at(row);
+        self.pressed = self.start_range(true);
+    }
+
+    /// Marks the lines from the pressed row to another one, where the cursor goes. A row without a line begins no range.
+    pub fn drag_to(&mut self, row: usize) {
+        if self.pressed.is_some() && row != self.cursor() {
+            self.range = self.pressed;
+            self.point_at(row);
+        }
     }
 
     /// Ends the range. Returns true if there was one.
@@ -35,7 +56,7 @@ impl DiffPane {
 
     /// Returns the marked lines and their file; `None` without a range, or with the cursor in another file.
     pub fn marked_lines(&self) -> Option<(usize, LineRange)> {
-        let RangeStart { file, line } = self.range?;
+        let RangeStart { file, line, .. } = self.range?;
         // On a removed line the range ends with the nearest line towards its start.
         let above = || self.line_above(self.cursor()).filter(|(other, above)| *other == file && *above >= line);
         let end = self.line_at(self.cursor()).or_else(above).or_else(|| self.line_at_or_below(self.cursor()))?;

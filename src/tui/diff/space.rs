@@ -47,7 +47,8 @@ pub fn drop_space_changes(blocks: &[ChangeBlock], old: &LineTable, new: &LineTab
     kept
 }
 
-fn strip_space(line: &str) -> Cow<'_, str> {
+/// Returns a line without its white space.
+pub fn strip_space(line: &str) -> Cow<'_, str> {
     match line.contains(char::is_whitespace) {
         true => line.split_whitespace().collect::<String>().into(),
         false => line.into(),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::model::{ChangeBlock, LineTable};
+use super::space::strip_space;
 
 /// Longest line, in bytes, whose words are compared.
 const MAX_LINE_BYTES: usize = 600;
@@ -14,6 +15,14 @@ const MIN_EQUAL_PERCENT: usize = 45;
 /// Most pairs of lines of a block that are compared to find the lines that belong together; a larger block is compared
 /// line by line.
 const MAX_ALIGNED_PAIRS: usize = 400;
+/// Most pairs of lines of a block of which all are compared, so that each line finds the most similar one; in a larger block
+/// it is the first one that is similar enough.
+const MAX_BEST_PAIRS: usize = 64;
+/// Most lines of a block, of both sides, among which lines that only moved to the side are looked for; the time grows with
+/// their square.
+const MAX_REINDENTED_LINES: usize = 600;
+/// Shortest line, in bytes without white space, that is told from others like it: not a bracket, `else` or `return`.
+const MIN_REINDENTED_BYTES: usize = 8;
 /// Most pairs of lines of a file whose words are compared.
 pub const MAX_PAIRS: usize = 4_000;
 
@@ -36,34 +45,134 @@ pub fn find_changed_words(blocks: &[ChangeBlock], old: &LineTable, new: &LineTab
     found
 }
 
-/// Finds the changed parts of the old and the new lines of a block: indices of both with the changes. Compares at most
-/// `budget` pairs of lines, and takes them off.
+/// Finds the lines of a block that belong together: indices of the old and the new line, both in ascending order, with
+/// their changed parts. Compares at most `budget` pairs of lines, and takes them off.
 pub fn compare_block(old: &[&str], new: &[&str], budget: &mut usize) -> Vec<(usize, usize, WordChanges)> {
-    let is_aligned = old.len().saturating_mul(new.len()) <= MAX_ALIGNED_PAIRS;
     let mut found = Vec::new();
-    let mut next = 0;
-    for (at, before) in old.iter().enumerate() {
+    let mut start = (0, 0);
+    for (at, partner) in find_reindented(old, new) {
+        compare_part((old, start.0..at), (new, start.1..partner), budget, &mut found);
+        push_pair((old, at), (new, partner), budget, &mut found);
+        start = (at + 1, partner + 1);
+    }
+    compare_part((old, start.0..old.len()), (new, start.1..new.len()), budget, &mut found);
+    found
+}
+
+/// Compares a part of the old lines of a block with a part of the new ones.
+fn compare_part(
+    (old, before): (&[&str], Range<usize>),
+    (new, after): (&[&str], Range<usize>),
+    budget: &mut usize,
+    found: &mut Vec<(usize, usize, WordChanges)>,
+) {
+    let pairs = before.len().saturating_mul(after.len());
+    // Half of the budget is for blocks below, which then have fewer comparisons each.
+    if (2..=MAX_BEST_PAIRS).contains(&pairs) && *budget >= pairs + MAX_PAIRS / 2 {
+        *budget -= pairs;
+        return push_most_similar((old, before), (new, after), found);
+    }
+    let is_aligned = pairs <= MAX_ALIGNED_PAIRS;
+    let mut next = after.start;
+    for at in before.clone() {
         let partners = match is_aligned {
-            true => next..new.len(),
-            false => at..(at + 1).min(new.len()),
+            true => next..after.end,
+            false => {
+                let partner = after.start + (at - before.start);
+                partner..(partner + 1).min(after.end)
+            }
         };
         for partner in partners {
             if *budget == 0 {
-                return found;
+                return;
             }
-            *budget -= 1;
-            if let Some(changes) = compare_words(before, new[partner]) {
-                found.push((at, partner, changes));
+            if push_pair((old, at), (new, partner), budget, found) {
                 next = partner + 1;
                 break;
             }
         }
     }
-    found
+}
+
+/// Adds the pairs of lines that are the most similar together, without any two that cross. The square of the likeness counts,
+/// so that one good pair is worth more than two poor ones.
+fn push_most_similar(
+    (old, before): (&[&str], Range<usize>),
+    (new, after): (&[&str], Range<usize>),
+    found: &mut Vec<(usize, usize, WordChanges)>,
+) {
+    let (rows, columns) = (before.len(), after.len());
+    let mut compared: Vec<Option<(usize, WordChanges)>> = Vec::with_capacity(rows * columns);
+    for at in before.clone() {
+        compared.extend(after.clone().map(|partner| compare_lines(old[at], new[partner])));
+    }
+    let squares: Vec<Option<usize>> =
+        compared.iter().map(|pair| pair.as_ref().map(|(percent, _)| percent * percent)).collect();
+    // The greatest sum of the lines from a row and a column on.
+    let mut best = vec![vec![0; columns + 1]; rows + 1];
+    for at in (0..rows).rev() {
+        for partner in (0..columns).rev() {
+            let together = squares[at * columns + partner].map_or(0, |square| square + best[at + 1][partner + 1]);
+            best[at][partner] = together.max(best[at + 1][partner]).max(best[at][partner + 1]);
+        }
+    }
+    let (mut at, mut partner) = (0, 0);
+    while at < rows && partner < columns {
+        let pair = at * columns + partner;
+        if squares[pair].map(|square| square + best[at + 1][partner + 1]) == Some(best[at][partner]) {
+            found.extend(compared[pair].take().map(|(_, changes)| (before.start + at, after.start + partner, changes)));
+            (at, partner) = (at + 1, partner + 1);
+        } else if best[at][partner + 1] == best[at][partner] {
+            partner += 1;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Compares two lines, and adds them if they belong together. Returns false if they do not, or nothing is left of the
+/// budget.
+fn push_pair(
+    (old, at): (&[&str], usize),
+    (new, partner): (&[&str], usize),
+    budget: &mut usize,
+    found: &mut Vec<(usize, usize, WordChanges)>,
+) -> bool {
+    let Some(left) = budget.checked_sub(1) else { return false };
+    *budget = left;
+    let changes = compare_words(old[at], new[partner]);
+    let belongs = changes.is_some();
+    found.extend(changes.map(|changes| (at, partner, changes)));
+    belongs
+}
+
+/// Finds the lines that differ only in white space, as code that moved into a block does: indices of both sides in ascending
+/// order. They belong together, whatever other line looks similar.
+fn find_reindented(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+    if old.len() + new.len() > MAX_REINDENTED_LINES || (old.len(), new.len()) == (1, 1) {
+        return Vec::new();
+    }
+    let strip = |lines: &[&str]| -> (Vec<usize>, Vec<String>) {
+        let stripped = lines.iter().enumerate().map(|(at, line)| (at, strip_space(line).into_owned()));
+        stripped.filter(|(_, line)| line.len() >= MIN_REINDENTED_BYTES).unzip()
+    };
+    let ((before, old), (after, new)) = (strip(old), strip(new));
+    let mut pairs = Vec::new();
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            pairs.extend((0..len).map(|n| (before[old_index + n], after[new_index + n])));
+        }
+    }
+    pairs
 }
 
 /// Returns the changed parts of two lines; `None` if they have too little in common.
 pub fn compare_words(old: &str, new: &str) -> Option<WordChanges> {
+    compare_lines(old, new).map(|(_, changes)| changes)
+}
+
+/// Returns the part of two lines that is equal, in percent, and their changed parts; `None` if they have too little in common.
+fn compare_lines(old: &str, new: &str) -> Option<(usize, WordChanges)> {
     if old.len() > MAX_LINE_BYTES || new.len() > MAX_LINE_BYTES {
         return None;
     }
@@ -87,7 +196,7 @@ pub fn compare_words(old: &str, new: &str) -> Option<WordChanges> {
         push_range(&mut changes.0, old, byte_range(&before, op.old_range()));
         push_range(&mut changes.1, new, byte_range(&after, op.new_range()));
     }
-    Some(changes)
+    Some((equal * 100 / larger, changes))
 }
 
 /// Adds a range; joins it with the last one if only blanks stand between them.
@@ -178,5 +287,59 @@ mod tests {
         let pairs: Vec<(u32, u32)> =
             find_changed_words(&[block], &old, &new).iter().map(|(old, new, _)| (*old, *new)).collect();
         assert_eq!(pairs, [(1, 2), (2, 3)]);
+    }
+
+    #[test]
+    fn each_line_finds_the_most_similar_one() {
+        for (old, new, expected) in [
+            (&["return load(path)"][..], &["text = load(path)", "return load(path).strip()"][..], &[(0, 1)][..]),
+            (&["let a = load(path);", "let b = save(path);"], &["let b = save(path)?;"], &[(1, 0)]),
+            // Of two that are equally similar, the first one.
+            (&["f(a, b, c)"], &["f(a, b, d)", "f(a, b, e)"], &[(0, 0)]),
+            (&["f(a, b, c)", "g(x)[1]"], &["g(x)[2]", "f(a, b, d)"], &[(0, 1)]),
+            (&["alpha"], &["beta", "gamma"], &[]),
+        ] {
+            for (mut budget, is_exact) in [(MAX_PAIRS, true), (4, false)] {
+                let found = compare_block(old, new, &mut budget);
+                let pairs: Vec<(usize, usize)> = found.iter().map(|(old, new, _)| (*old, *new)).collect();
+                assert!(pairs.iter().zip(pairs.iter().skip(1)).all(|(a, b)| a.0 < b.0 && a.1 < b.1), "{pairs:?}");
+                assert!(!is_exact || pairs == expected, "{old:?} and {new:?}: {pairs:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_only_moved_to_the_side_belongs_to_itself() {
+        let append = "rows.append(load(path))";
+        let moved = format!("    {append}");
+        let body: Vec<String> = (0..60).map(|n| format!("step_{n} = run({n})")).collect();
+        let indented: Vec<String> =
+            std::iter::once("if ready:".to_owned()).chain(body.iter().map(|line| format!("    {line}"))).collect();
+        let long: Vec<(usize, usize)> = (0..60).map(|n| (n, n + 1)).collect();
+        for (old, new, expected) in [
+            (
+                vec![append.to_owned()],
+                vec!["try:".to_owned(), moved.clone(), "except OSError:".to_owned()],
+                vec![(0, 1)],
+            ),
+            // Another line looks similar.
+            (vec![append.to_owned()], vec!["names.append(load(name))".to_owned(), moved], vec![(0, 1)]),
+            // Too many pairs to compare each with each.
+            (body.clone(), indented.clone(), long),
+            // Brackets belong to whatever stands around them.
+            (vec!["}".to_owned()], vec!["  }".to_owned(), "}".to_owned()], vec![(0, 0)]),
+        ] {
+            let (before, after): (Vec<&str>, Vec<&str>) =
+                (old.iter().map(String::as_str).collect(), new.iter().map(String::as_str).collect());
+            let mut budget = MAX_PAIRS;
+            let found = compare_block(&before, &after, &mut budget);
+            let pairs: Vec<(usize, usize)> = found.iter().map(|(old, new, _)| (*old, *new)).collect();
+            assert_eq!(pairs, expected, "{old:?} and {new:?}");
+            assert!(found.iter().all(|(.., (before, _))| before.is_empty()), "{found:?}");
+        }
+        let mut budget = 3;
+        let (before, after): (Vec<&str>, Vec<&str>) =
+            (body.iter().map(String::as_str).collect(), indented.iter().map(String::as_str).collect());
+        assert_eq!((compare_block(&before, &after, &mut budget).len(), budget), (3, 0));
     }
 }

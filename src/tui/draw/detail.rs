@@ -16,6 +16,7 @@ use super::super::update;
 use super::super::views::prompt::PromptView;
 use super::frame;
 use super::painter::Painter;
+use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
@@ -111,6 +112,13 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
         x += 1
             + painter.draw_text(x + 1, area.y, area.right().saturating_sub(x + 1), "white space ignored", Role::Muted)
             + 1;
+    }
+    if diff::is_shown(app) && diff::is_outdated(app) {
+        let room = usize::from(area.right().saturating_sub(x + 1));
+        let texts = [Freshness::Obsolete.describe(), Freshness::Obsolete.word()];
+        if let Some(text) = texts.into_iter().find(|text| text.width() <= room) {
+            x += 1 + painter.draw_text(x + 1, area.y, room as u16, text, Role::from_freshness(Freshness::Obsolete)) + 1;
+        }
     }
     if x < area.right() {
         painter.draw_rule(x, area.y, area.right() - x, if focused { Role::Focus } else { Role::Rule });

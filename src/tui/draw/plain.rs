@@ -21,6 +21,7 @@ use super::{files, findings, frame, hints, runs};
 use crate::config::RunOrder;
 use crate::domain::text::format_count;
 use crate::domain::{Panel, Priority, ReviewReach, Shortfall};
+use crate::policy::Freshness;
 use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
@@ -105,7 +106,10 @@ fn describe_pane(app: &App, body: Rect) -> String {
                 false => (app.detail.doc.lines.len(), app.detail.scroll),
             };
             let last = (top + usize::from(body.height)).min(lines);
-            format!("{name}, tab {} of {}, lines {} to {last} of {lines}.", at + 1, tabs.len(), (top + 1).min(last))
+            let is_outdated = diff::is_shown(app) && diff::is_outdated(app);
+            let changed = if is_outdated { format!(", {}", Freshness::Obsolete.describe()) } else { String::new() };
+            let (tab, first) = (at + 1, (top + 1).min(last));
+            format!("{name}, tab {tab} of {}, lines {first} to {last} of {lines}{changed}.", tabs.len())
         }
     }
 }

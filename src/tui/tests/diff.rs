@@ -7,6 +7,7 @@ use similar::{DiffOp, TextDiff};
 use super::looks::{assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
 use crate::domain::{FindingStatus, Kind, LineRange, Priority, Time, ViewedFile};
+use crate::runner::FreshnessFacts;
 use crate::tui::app::{App, Pane};
 use crate::tui::diff::{
     ChangeBlock, DiffFile, DiffFinding, DiffOptions, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
@@ -432,6 +433,95 @@ fn a_match_of_the_search_is_shifted_into_sight() {
 }
 
 #[test]
+fn both_sides_of_a_change_are_highlighted_and_unchanged_lines_once() {
+    // Removed and added lines have no word in common.
+    let (old, new) = ("fn first() {}\nlet a = 1;\n", "fn first() {}\nother(call)?;\n");
+    let mut app = showing(160, 30, view());
+    press(&mut app, "1 Shift-Tab z");
+    for (new, expected) in [(new, &[false, true][..]), (old, &[true])] {
+        let finding = vec![sample_finding(1, Priority::P0, (1, 1), "a problem")];
+        let sides = Sides::default().file("src/a.rs", old, new, finding);
+        app.detail.tab = Tab::Diff;
+        let subject = DetailSubject::Run(run_id(3));
+        let page = Arc::new(DiffPage { to: new.to_owned(), ..(*sides.page(None)).clone() });
+        let loaded = Box::new(Arc::clone(&page).into());
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded });
+        let texts = Ok(sides.texts_of(&page, 0));
+        let commands = send(&mut app, AppMessage::DiffFile { page, file: 0, texts });
+        let is_new = commands.iter().filter_map(|command| match command {
+            AppCommand::Diff(DiffRequest::Highlight { side, .. }) => Some(*side == crate::tui::diff::DiffPageSide::New),
+            _ => None,
+        });
+        let mut sides: Vec<bool> = is_new.collect();
+        sides.sort_unstable();
+        assert_eq!(sides, expected, "{}", screen(&app));
+    }
+}
+
+#[test]
+fn a_search_in_the_diff_says_which_match_it_is() {
+    let message = |app: &App| {
+        let row = usize::from(app.layout().notice.y);
+        screen(app).lines().nth(row).unwrap_or("").trim().to_owned()
+    };
+    let new = "needle\nb\na Needle\nd\nthe needle\n";
+    let sides = Sides::default().file("src/a.rs", "other\n", new, Vec::new());
+    for columns in [100, 160] {
+        let mut app = showing(columns, 30, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z g /");
+        for (typed, expected) in [("n", "1 of 3"), ("eedles", ""), ("x", "")] {
+            type_text(&mut app, typed);
+            let shown = message(&app);
+            assert_eq!(shown.contains(" of "), !expected.is_empty(), "{shown}");
+            assert!(shown.starts_with("search") && shown.ends_with(expected), "{shown}");
+        }
+        press(&mut app, "Backspace Backspace Enter");
+        for (key, expected) in [("", "1 of 3"), ("n", "2 of 3"), ("n", "3 of 3"), ("n", "1 of 3"), ("N", "3 of 3")] {
+            press(&mut app, key);
+            assert!(message(&app).ends_with(&format!("\"needle\" {expected}")), "{}", screen(&app));
+        }
+    }
+    // Where old and new line have the same number, the row has both texts.
+    let sides = Sides::default().file("src/a.rs", "first\n", "second\n", Vec::new());
+    let mut app = showing(160, 30, view());
+    press(&mut app, "1");
+    sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+    press(&mut app, "Shift-Tab z g /");
+    type_text(&mut app, "first");
+    press(&mut app, "Enter");
+    assert!(
+        app.detail.diff.columns().is_side_by_side && message(&app).ends_with("\"first\" 1 of 1"),
+        "{}",
+        screen(&app)
+    );
+}
+
+#[test]
+fn the_title_of_a_diff_says_that_the_code_has_changed_since() {
+    for (columns, expected) in [(160, "the code has changed since ──"), (40, "obsolete")] {
+        let mut app = of_run(columns, 24);
+        let title = |app: &App| {
+            let area = app.layout().pane(Pane::Detail).expect("in sight").title;
+            screen(app).lines().nth(usize::from(area.y)).unwrap_or("").to_owned()
+        };
+        assert!(!title(&app).contains(expected), "{}", screen(&app));
+        // The branch has another commit.
+        let facts = FreshnessFacts::for_worktree(2, "/repo", "main", "another", &[]);
+        send(&mut app, AppMessage::Freshness(Arc::new(facts)));
+        assert!(title(&app).contains(expected), "{columns}: {}", screen(&app));
+    }
+    // A screen for a screen reader has a sentence.
+    let mut app = of_run(160, 24);
+    app.display.plain = true;
+    let facts = FreshnessFacts::for_worktree(2, "/repo", "main", "another", &[]);
+    send(&mut app, AppMessage::Freshness(Arc::new(facts)));
+    send(&mut app, AppMessage::Resized { columns: 160, rows: 24 });
+    assert!(screen(&app).contains(", the code has changed since."), "{}", screen(&app));
+}
+
+#[test]
 fn a_number_of_findings_stands_apart_from_the_number_of_the_line() {
     let text = numbered(1, 60);
     let new = text.replace("let step_32 = ", "let other = ");
@@ -485,6 +575,56 @@ fn white_space_is_ignored_on_request() {
     press(&mut app, "b");
     assert!(screen(&app).contains("white space counts again"));
     assert_eq!(screen(&app).matches("-   b();").count(), 1, "{}", screen(&app));
+}
+
+#[test]
+fn side_by_side_a_line_faces_the_line_that_it_became() {
+    let old = format!(
+        "def load(names):\n    rows = []\n    for path in names:\n        rows.append(read(path))\n        log(path)\n{}",
+        numbered(6, 40)
+    );
+    let new = old
+        .replace(
+            "        rows.append(read(path))\n        log(path)\n",
+            "        try:\n            rows.append(read(path))\n",
+        )
+        .replace("run(20)", "run(21)");
+    let sides = Sides::default().file("load.py", &old, &new, Vec::new());
+    let mut app = showing(160, 40, view());
+    press(&mut app, "1");
+    app.detail.tab = Tab::Diff;
+    let loaded = Box::new(sides.page(None).into());
+    let reads = send(&mut app, AppMessage::Loaded { subject: DetailSubject::Run(run_id(3)), tab: Tab::Diff, loaded });
+    press(&mut app, "Shift-Tab z ] h ] h");
+    assert_eq!(place(&app), "load.py:20");
+    let rows = app.detail.diff.row_count();
+    sides.answer(&mut app, reads);
+    assert_eq!(place(&app), "load.py:20", "the texts, which come later, leave the cursor at its line");
+    let shown = screen(&app);
+    let row = |text: &str| shown.lines().find(|line| line.contains(text)).unwrap_or("");
+    assert!(app.detail.diff.row_count() > rows, "{shown}");
+    assert_eq!(row("rows.append").matches("rows.append(read(path))").count(), 2, "{shown}");
+    assert!(row("try:").matches('+').count() == 1 && !row("try:").contains("- "), "nothing stands beside it: {shown}");
+    assert!(row("log(path)").contains("- ") && !row("log(path)").contains('+'), "{shown}");
+    assert_eq!(row("run(20)").matches("run(2").count(), 2, "{shown}");
+    // Each row has its line, and a comment is about that.
+    press(&mut app, "[ h");
+    assert_eq!(place(&app), "load.py:4", "the first line of the change: {}", screen(&app));
+    press(&mut app, "j");
+    let code = |app: &App| crate::tui::diff::code_at_cursor(app).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+    assert_eq!(code(&app), ["            rows.append(read(path))", "        rows.append(read(path))"]);
+    press(&mut app, "j");
+    assert_eq!(code(&app), ["        log(path)"]);
+    // Unified, the removed lines stay above the added ones.
+    press(&mut app, "=");
+    let shown = screen(&app);
+    let at = |text: &str| shown.lines().position(|line| line.contains(text)).unwrap_or_default();
+    assert!(at("-         log(path)") < at("+         try:"), "{shown}");
+    // White space that is ignored leaves one line added and one removed.
+    press(&mut app, "= b");
+    let shown = screen(&app);
+    let row = |text: &str| shown.lines().find(|line| line.contains(text)).unwrap_or("");
+    assert!(row("try:").contains("+ ") && !row("rows.append").contains("+ "), "{shown}");
 }
 
 #[test]

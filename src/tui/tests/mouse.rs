@@ -180,6 +180,64 @@ fn dragging_the_divider_resizes_the_panes_until_the_end_of_the_session() {
 }
 
 #[test]
+fn dragging_over_lines_of_the_diff_marks_them_as_v_does() {
+    let marked = |app: &App| app.detail.diff.marked_lines().map(|(_, lines)| (lines.start, lines.end));
+    let mut app = of_run(160, 24);
+    let (x, from) = find(&app, "let mut sum");
+    let (_, to) = find(&app, "Ok(sum)");
+    for (start, end) in [(from, to), (to, from)] {
+        point(&mut app, MouseKind::Press, x, start);
+        point(&mut app, MouseKind::Drag, x + 3, start);
+        assert_eq!(marked(&app), None, "within the line");
+        for row in [from + 1, end] {
+            point(&mut app, MouseKind::Drag, x + 3, row);
+        }
+        point(&mut app, MouseKind::Release, x + 3, end);
+        assert_eq!(marked(&app), Some((2, 6)), "{}", screen(&app));
+        assert!(screen(&app).contains("c comment"), "{}", screen(&app));
+    }
+    point(&mut app, MouseKind::Drag, x, from + 1);
+    assert_eq!(marked(&app), Some((2, 6)), "the button is not held");
+    press(&mut app, "c");
+    assert!(screen(&app).contains("src/invoice/total.rs:2-6"), "{}", screen(&app));
+    press(&mut app, "Esc");
+    assert_eq!(marked(&app), Some((2, 6)));
+    // The next click ends it; a range of v goes on to the click.
+    click(&mut app, x, from);
+    assert_eq!((marked(&app), app.detail.diff.has_range()), (None, false));
+    press(&mut app, "v");
+    click(&mut app, x, to);
+    assert_eq!(marked(&app), Some((2, 6)));
+    press(&mut app, "Esc");
+    // Below the pane the diff scrolls, and the range goes on.
+    point(&mut app, MouseKind::Press, x, from);
+    for _ in 0..3 {
+        point(&mut app, MouseKind::Drag, x, 23);
+    }
+    assert!(app.detail.diff.top() > 0 && app.detail.diff.has_range(), "{}", screen(&app));
+    press(&mut app, "Esc g");
+    // A header begins no range, and nothing begins while a window is open.
+    let (x, header) = find(&app, "src/invoice/total.rs  1111");
+    point(&mut app, MouseKind::Press, x, header);
+    point(&mut app, MouseKind::Drag, x, header + 3);
+    assert_eq!(marked(&app), None, "{}", screen(&app));
+    point(&mut app, MouseKind::Press, x, from);
+    press(&mut app, "c");
+    point(&mut app, MouseKind::Drag, x, to);
+    assert!(!app.detail.diff.has_range());
+}
+
+#[test]
+fn a_click_at_the_edge_of_the_diff_does_not_scroll_its_line_away() {
+    let mut app = of_run(160, 24);
+    let body = app.layout().body(Pane::Detail).expect("the page");
+    let before = app.detail.diff.top();
+    click(&mut app, body.x + 9, body.bottom() - 1);
+    assert_eq!(app.detail.diff.cursor(), before + usize::from(body.height) - 1);
+    assert_eq!(app.detail.diff.top(), before, "a second click is at the same line: {}", screen(&app));
+}
+
+#[test]
 fn dragging_the_title_of_a_list_resizes_it_and_the_list_above() {
     for rows in [24, 48] {
         let mut app = showing(160, rows, view());

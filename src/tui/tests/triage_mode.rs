@@ -12,6 +12,7 @@ use crate::domain::{
     QuestionRequest, Time, TriageAction,
 };
 use crate::store::triage::UndoOutcome;
+use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, TriageOrder, UserVerdict};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, HighlightSpans};
@@ -54,6 +55,28 @@ pub(super) fn open(columns: u16, rows: u16) -> App {
 fn decide(app: &mut App, keys: &str) -> Vec<AppCommand> {
     let commands = press(app, keys);
     load(app, commands)
+}
+
+#[test]
+fn the_head_names_the_function_around_the_finding_as_the_list_does() {
+    let (run, id) = (run_id(1), finding_id(1));
+    let (path, line_start, symbol) = ("tools/job0.py", 12, "load_w_0");
+    for (columns, title, expected) in [
+        (160, "A bare `except:` catches everything", "tools/job0.py:12  load_w_0  A bare `except:` catches everything"),
+        (80, "A bare `except:` catches everything", "tools/job0.py:12  load_w_0  A bare `except:` catches everything"),
+        (50, "A bare `except:` catches everything", "tools/job0.py:12  load_w_0\n A bare `except:` catches everything"),
+        (24, "A bare `except:` catches everything", "tools/job0.py:12  loa…\n A bare"),
+        // The title names what it is about.
+        (80, "the error of `parse` is ignored", "tools/job0.py:12  the error of `parse` is ignored"),
+    ] {
+        let mut builder = StoreViewBuilder::default();
+        let row = FindingRow { path, line_start, symbol, title, ..finding_row(&id, &run) };
+        builder.run(run_row(&run)).finding(row);
+        let mut app = showing(columns, 24, complete(builder));
+        press(&mut app, "t");
+        let rows: Vec<String> = screen(&app).lines().map(|line| line.trim_end().to_owned()).collect();
+        assert!(rows.join("\n").contains(expected), "{columns}: {}", screen(&app));
+    }
 }
 
 fn disposition(finding: &FindingId, verdict: &UserVerdict, action: TriageAction) -> Disposition {

@@ -25,6 +25,10 @@ pub fn write_comment(app: &mut App) {
     };
     let pane = &app.detail.diff;
     let run = pane.page().run.clone();
+    if pane.page().files.iter().any(|file| file.path == path && file.is_unstored) {
+        return app
+            .show_notice(NoticeLevel::Info, "no comment here: the snapshot of this review does not have the file");
+    }
     let place = match (pane.has_range(), pane.marked_lines()) {
         (true, None) => return app.show_notice(NoticeLevel::Info, "the range does not reach this row"),
         (true, Some((_, lines))) => CommentPlace { run, path, lines, removed: None },

@@ -32,7 +32,9 @@ mod runs;
 pub(crate) use runs::{arrange_runs, request_subjects};
 mod search;
 mod secrets;
-pub(crate) use search::{describe_no_match, find_row, present_row, search_next};
+pub(crate) use search::{
+    describe_no_match, describe_position, find_row, is_in_diff, present_row, search_next, show_position,
+};
 mod triage;
 pub(crate) use triage::{
     dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_note, request_rating, request_snooze,

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Position;
 
-use super::super::app::{App, FindingListLine, HeldEdge, NoticeLevel, Pane, RunListLine};
+use super::super::app::{App, FindingListLine, HeldPart, NoticeLevel, Pane, RunListLine};
 use super::super::bars;
 use super::super::diff;
 use super::super::draw::{hinted_key_at, plain_row_at};
@@ -24,6 +24,8 @@ pub fn handle_mouse(app: &mut App, event: MouseEvent, commands: &mut Vec<AppComm
         _ if !app.pointer.is_on => {}
         MouseKind::Press => {
             let is_double = app.pointer.press(app.now, column, row);
+            // The release of another press may have been lost.
+            app.pointer.held = None;
             press(app, (column, row), is_double, commands);
         }
         MouseKind::Drag => drag(app, (column, row)),
@@ -74,7 +76,7 @@ fn press(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &m
     }
     app.notice = None;
     match part {
-        ScreenPart::Divider => app.pointer.held = Some(HeldEdge::Divider),
+        ScreenPart::Divider => app.pointer.held = Some(HeldPart::Divider),
         ScreenPart::Title(Pane::Detail) => {
             keys::focus_pane(app, Pane::Detail, commands);
             if let Some(tab) = bars::tab_at(app, &layout, column) {
@@ -83,7 +85,7 @@ fn press(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &m
         }
         ScreenPart::Title(pane) => {
             keys::focus_pane(app, pane, commands);
-            app.pointer.held = Some(HeldEdge::TopOf(pane));
+            app.pointer.held = Some(HeldPart::TopOf(pane));
         }
         ScreenPart::Body(Pane::Detail, row) => press_page(app, row, is_double, commands),
         ScreenPart::Body(pane, row) => {
@@ -123,9 +125,11 @@ fn press_page(app: &mut App, row: u16, is_double: bool, commands: &mut Vec<AppCo
     let height = app.layout().body(Pane::Detail).map_or(0, |body| body.height);
     let Some(row) = row.checked_sub(app.status_rows(height)) else { return };
     if diff::is_shown(app) {
-        app.detail.diff.move_to(app.detail.diff.top() + usize::from(row));
+        app.detail.diff.press_row(app.detail.diff.top() + usize::from(row));
         if is_double {
             diff::run_action(app, Action::Open, None, commands);
+        } else {
+            app.pointer.held = Some(HeldPart::DiffLine);
         }
         return;
     }
@@ -142,24 +146,41 @@ fn show_tab(app: &mut App, tab: Tab) {
     }
 }
 
-/// Moves the edge that the button holds to the pointer. A title moves where the lists stand one below the other.
+/// Moves the edge that the button holds to the pointer, or marks the lines up to it. A title moves where the lists stand one
+/// below the other.
 fn drag(app: &mut App, (column, row): (u16, u16)) {
     let Some(held) = app.pointer.held else { return };
     let layout = app.layout();
     match (held, layout.stacked_rows()) {
-        (HeldEdge::Divider, _) => app.panes.dragged.divider = share_of(column, app.display.columns),
-        (HeldEdge::TopOf(Pane::Findings), Some(rows)) => {
+        (HeldPart::Divider, _) => app.panes.dragged.divider = share_of(column, app.display.columns),
+        (HeldPart::TopOf(Pane::Findings), Some(rows)) => {
             let (Some(runs), Some(findings)) = (layout.pane(Pane::Runs), layout.pane(Pane::Findings)) else { return };
             let gap = findings.title.y.saturating_sub(runs.body.bottom());
             app.panes.dragged.runs = share_of(row.saturating_sub(runs.title.y + gap), rows);
         }
-        (HeldEdge::TopOf(Pane::Files), Some(rows)) => {
+        (HeldPart::TopOf(Pane::Files), Some(rows)) => {
             let Some(files) = layout.pane(Pane::Files) else { return };
             app.panes.dragged.files = share_of(files.body.bottom().saturating_sub(row), rows);
         }
-        (HeldEdge::TopOf(_), _) => return,
+        (HeldPart::DiffLine, _) => return drag_over_lines(app, row),
+        (HeldPart::TopOf(_), _) => return,
     }
     super::scroll_to_selection(app);
+}
+
+/// Marks the lines of the diff from the pressed one to the pointer; above and below the diff, it scrolls.
+fn drag_over_lines(app: &mut App, row: u16) {
+    let Some(body) = app.layout().body(Pane::Detail).filter(|_| app.views.is_empty() && diff::is_shown(app)) else {
+        return;
+    };
+    let first = body.y + app.status_rows(body.height);
+    let shown = &mut app.detail.diff;
+    let to = match row.checked_sub(first) {
+        None => shown.top().saturating_sub(1),
+        Some(_) if row >= body.bottom() => shown.top() + shown.height(),
+        Some(below) => shown.top() + usize::from(below),
+    };
+    shown.drag_to(to);
 }
 
 /// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down. Behind a prompt only the

@@ -20,6 +20,34 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
             return;
         }
     }
+    show_position(app);
+}
+
+/// Says which of the rows of a diff with the search text the present one is.
+pub fn show_position(app: &mut App) {
+    let position = describe_position(app);
+    if !position.is_empty() {
+        app.show_notice(NoticeLevel::Info, format!("{:?} {position}", app.search));
+    }
+}
+
+/// Describes which of the rows of a diff with the search text the present one is: `2 of 7`. Empty if it has not the text,
+/// or no diff is searched: the titles of the lists show the position.
+pub fn describe_position(app: &App) -> String {
+    if !is_in_diff(app) {
+        return String::new();
+    }
+    let Some((position, rows)) = diff::find_position(app) else { return String::new() };
+    let [position, rows] = [position, rows].map(|number| text::format_thousands(number as u64));
+    match app.detail.diff.unread_count() {
+        0 => format!("{position} of {rows}"),
+        _ => format!("{position} of {rows} in what was read"),
+    }
+}
+
+/// Returns true if a search goes through the rows of a diff.
+pub fn is_in_diff(app: &App) -> bool {
+    app.panes.focus == Pane::Detail && diff::is_shown(app)
 }
 
 /// Returns the row from which a search goes on: the selected row of the list, the cursor of the diff, the first line of a page.
@@ -42,7 +70,7 @@ pub fn describe_no_match(app: &App) -> String {
 
 /// Searches from row `at`; `beyond` excludes the row itself. Returns true if a row was found.
 pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
-    if app.panes.focus == Pane::Detail && diff::is_shown(app) {
+    if is_in_diff(app) {
         return diff::find_row(app, at, forward, beyond);
     }
     let wanted = app.search.to_lowercase();

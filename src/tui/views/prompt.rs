@@ -22,8 +22,9 @@ use crate::tui::message::AppCommand;
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
-    accept_filter, apply_filter, data, describe_cost, describe_no_match, dismiss, find_row, go_to_row, next_answerer,
-    present_row, request_note, request_question, request_rating, request_snooze, search_next,
+    accept_filter, apply_filter, data, describe_cost, describe_no_match, describe_position, dismiss, find_row,
+    go_to_row, is_in_diff, next_answerer, present_row, request_note, request_question, request_rating, request_snooze,
+    search_next, show_position,
 };
 use reasons::ReasonRow;
 
@@ -38,6 +39,8 @@ pub struct PromptView {
     pub error: String,
     /// Text that the user typed last; the offered revisions match it.
     query: String,
+    /// Position of the row that a search in the diff has found: `2 of 7`.
+    found: String,
     /// Key that opens the help while nothing is typed, because it has opened the prompt; `None` for none.
     pub help_key: Option<KeyEvent>,
 }
@@ -251,7 +254,12 @@ impl View for PromptView {
                 }
                 draw_input_line(painter, layout, "filter", self, &help);
             }
-            InputPromptKind::Search { .. } => draw_input_line(painter, layout, "search", self, &[]),
+            InputPromptKind::Search { .. } => {
+                // The room for the position stays, so that the line does not jump while the user types.
+                let found = [self.found.as_str()];
+                let help = if is_in_diff(painter.app) { found.as_slice() } else { &[] };
+                draw_input_line(painter, layout, "search", self, help);
+            }
             InputPromptKind::Commit { .. } => {
                 draw_input_line(painter, layout, "commit", self, &["any revision: HEAD~2, v1.0, 3fa2c1"]);
                 self.draw_offered_revisions(painter);
@@ -299,7 +307,7 @@ impl View for PromptView {
 
 impl PromptView {
     pub fn new(kind: InputPromptKind, line: LineEdit) -> Self {
-        Self { kind, line, choice: 0, error: String::new(), query: String::new(), help_key: None }
+        Self { kind, line, choice: 0, error: String::new(), query: String::new(), found: String::new(), help_key: None }
     }
 
     /// Returns the key that opens the help now.
@@ -424,7 +432,7 @@ impl PromptView {
     }
 
     /// Applies changed text: filter and search show their results while the user types.
-    fn apply_typed(&self, app: &mut App, commands: &mut Vec<AppCommand>) {
+    fn apply_typed(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
         let text = self.line.text().trim().to_owned();
         match &self.kind {
             InputPromptKind::Filter { .. } => apply_filter(app, &text, commands),
@@ -436,6 +444,7 @@ impl PromptView {
                 } else {
                     find_row(app, *from, true, false);
                 }
+                self.found = describe_position(app);
             }
             _ => {}
         }
@@ -464,6 +473,8 @@ impl PromptView {
                     }
                     // A page may get further lines, which the key for the next match finds.
                     app.show_notice(NoticeLevel::Info, said);
+                } else {
+                    show_position(app);
                 }
             }
             InputPromptKind::Reason { .. } if text.is_empty() => {

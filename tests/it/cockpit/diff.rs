@@ -158,18 +158,41 @@ fn a_finding_of_the_user_stays_in_the_diff_of_later_reviews_while_its_code_stand
 }
 
 #[test]
-fn a_changed_file_that_is_too_large_is_named_with_the_reason() {
+fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
     let test = TestEnvironment::new();
     test.write("large.py", text_of(200, "old"));
     test.commit("base");
     test.write("large.py", text_of(200, "new"));
     test.settings("on_open = \"nothing\"\nmax_file_bytes = 1000\n");
     test.revdeck(&["review", "--wait"]);
-    let mut cockpit = Cockpit::open(&test);
-    cockpit.wait_for("large.py");
-    cockpit.press("1\x1b[Zl");
-    let screen = cockpit.wait_for("its content is not in the snapshot");
-    assert!(screen.contains("▾ large.py") && screen.contains("oversized"), "{screen}");
+    let open = || {
+        let mut cockpit = Cockpit::open(&test);
+        cockpit.wait_for("large.py");
+        cockpit.press("1\x1b[Zl");
+        cockpit
+    };
+    // The snapshot does not have it, but the worktree does.
+    let mut cockpit = open();
+    let screen = cockpit.wait_for("+ value_7 = new");
+    assert!(screen.contains("▾ large.py") && screen.contains("not reviewed: oversized"), "{screen}");
+    assert!(screen.contains("The reviewer did not read this file"), "{screen}");
+    assert!(!screen.contains("no findings"), "nobody has read it: {screen}");
+    cockpit.press("]hc");
+    cockpit.wait_for("the snapshot of this review does not have the file");
+    cockpit.quit();
+    // Another content is not what was left out of this review.
+    test.write("large.py", text_of(200, "newer"));
+    let mut cockpit = open();
+    let screen = cockpit.wait_for("It has changed since");
+    assert!(screen.contains("a new review") && !screen.contains("value_7 = "), "{screen}");
+    cockpit.quit();
+    // A commit has it, whatever becomes of the worktree.
+    test.commit("large");
+    test.write("large.py", text_of(200, "newest"));
+    test.revdeck(&["review", "--commit", "HEAD", "--wait"]);
+    let mut cockpit = open();
+    let screen = cockpit.wait_for("+ value_7 = newer");
+    assert!(screen.contains("The reviewer did not read this file"), "{screen}");
     cockpit.quit();
 }
 

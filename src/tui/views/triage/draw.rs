@@ -1,5 +1,5 @@
-//! Draws triage mode: counts, place and title; code beside or above the patch; explanation; keys. On a plain screen, the
-//! patch stands below the code: every line has one text.
+//! Draws triage mode: counts, place, symbol and title; code beside or above the patch; explanation; keys. On a plain
+//! screen, the patch stands below the code: every line has one text.
 
 use std::ops::Range;
 
@@ -17,6 +17,7 @@ use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::{ScreenLayout, split_columns};
 use crate::tui::pages::priority_label;
+use crate::tui::short_title::name_function_around;
 use crate::tui::theme::Role;
 
 /// Actions that dismiss with a reason, in the order of their keys.
@@ -28,6 +29,8 @@ const MIN_ONE_ROW_COLUMNS: u16 = 150;
 const MIN_BESIDE_COLUMNS: u16 = 100;
 /// Columns of space at both edges of the screen.
 const MARGIN: u16 = 1;
+/// Columns between place, symbol and title.
+const HEAD_GAP: usize = 2;
 /// Columns between two counts.
 const COUNT_GAP: u16 = 3;
 /// Fewest rows of code, as far as the screen has them.
@@ -35,7 +38,7 @@ const MIN_CODE_ROWS: u16 = 4;
 
 /// Rectangles of triage mode.
 struct TriageAreas {
-    /// Counts, place and title.
+    /// Counts, place, symbol and title.
     head: Rect,
     /// The code, or the closing page.
     code: Rect,
@@ -147,9 +150,11 @@ fn format_place(finding: &FindingRow<'_>) -> String {
     text::sanitize_line(&format!("{}:{}", finding.path, finding.line_start)).into_owned()
 }
 
-/// Returns true if place and title fit into one row.
+/// Returns true if place, symbol and title fit into one row.
 fn fits_in_a_row(finding: &FindingRow<'_>, width: u16) -> bool {
-    format_place(finding).width() + 2 + text::sanitize_line(finding.title).width() <= usize::from(width)
+    let symbol = text::sanitize_line(name_function_around(finding)).width();
+    let before_title = format_place(finding).width() + HEAD_GAP + if symbol > 0 { symbol + HEAD_GAP } else { 0 };
+    before_title + text::sanitize_line(finding.title).width() <= usize::from(width)
 }
 
 /// Draws triage mode between the header and the message line.
@@ -199,8 +204,9 @@ fn draw_doc(painter: &mut Painter<'_>, area: Rect, doc: &Doc, scroll: usize) {
     painter.draw_scroll_thumb(area, scroll, doc.lines.len());
 }
 
-/// Draws `7 of 20 · P1 · open · complexity · confidence high      addressed 4   dismissed 2   later 0` and, below, place and
-/// title. The confidence is that of the card, once it is there.
+/// Draws `7 of 20 · P1 · open · complexity · confidence high      addressed 4   dismissed 2   later 0` and, below, place,
+/// symbol (the function around the finding, if the title names none) and title. The confidence is that of the card, once it
+/// is there.
 fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     let app = painter.app;
     let Rect { x, y, width, .. } = area;
@@ -244,9 +250,14 @@ fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     let place = format_place(&finding);
     let title = text::sanitize_line(finding.title);
     let ellipsis = app.display.glyphs.ellipsis;
-    let used = painter.draw_text_end(x, y + 1, width, &place, Role::Accent);
+    let mut used = painter.draw_text_end(x, y + 1, width, &place, Role::Accent) + HEAD_GAP as u16;
+    let symbol = text::sanitize_line(name_function_around(&finding));
+    if !symbol.is_empty() && used < width {
+        let shown = shorten(&symbol, usize::from(width - used), ellipsis);
+        used += painter.draw_text(x + used, y + 1, width - used, &shown, Role::Normal) + HEAD_GAP as u16;
+    }
     match area.height {
-        ..=2 => painter.draw_text(x + used + 2, y + 1, width.saturating_sub(used + 2), &title, Role::Strong),
+        ..=2 => painter.draw_text(x + used, y + 1, width.saturating_sub(used), &title, Role::Strong),
         _ => painter.draw_text(x, y + 2, width, &shorten(&title, usize::from(width), ellipsis), Role::Strong),
     };
 }
