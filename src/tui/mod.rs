@@ -144,6 +144,11 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(events.interrupts(), mailbox.clone())?;
+    // A change of the size before that was told to nobody.
+    let (present_columns, present_rows) = Terminal::size();
+    if (present_columns, present_rows) != (columns, rows) {
+        let _ = mailbox.send(AppMessage::Resized { columns: present_columns, rows: present_rows });
+    }
     let root = services.repo.root();
     let (store, config_file) = (services.store.clone(), services.paths.config_file());
     let repo = Repo::discover(&root).ok();
