@@ -476,6 +476,24 @@ pub enum AppCommand {
     Quit(Option<ExitCause>),
 }
 
+impl AppCommand {
+    /// Returns true if the command reads or computes something for the screen and changes nothing.
+    pub(super) fn only_reads(&self) -> bool {
+        matches!(
+            self,
+            Self::Load { .. }
+                | Self::Reveal { .. }
+                | Self::Diff(_)
+                | Self::LoadFiles { .. }
+                | Self::LoadReviewedFiles { .. }
+                | Self::LoadRunSubjects(_)
+                | Self::LoadReported { .. }
+                | Self::Filter { .. }
+                | Self::ListFiles { .. }
+        )
+    }
+}
+
 /// Run whose commits are read, and the ends of their range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSubjectQuery {

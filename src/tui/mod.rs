@@ -157,8 +157,17 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let control = services.open_again();
     let effects =
         effects::Effects::start(loader, services, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
-    let mut cockpit =
-        EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system(), config_file };
+    let mut cockpit = EventLoop {
+        app,
+        screen,
+        terminal,
+        events,
+        effects,
+        waiting_reads: Vec::new(),
+        root,
+        clock: ClockAndIds::system(),
+        config_file,
+    };
     let end = cockpit.run_until_end();
     let left = match end {
         Ok(Some(ExitCause::HungUp)) => cockpit.terminal.release(),
@@ -214,6 +223,8 @@ struct EventLoop {
     terminal: Terminal,
     events: EventSource,
     effects: effects::Effects,
+    /// Commands that only read, which wait until the next frame is drawn.
+    waiting_reads: Vec<AppCommand>,
     root: std::path::PathBuf,
     clock: ClockAndIds,
     /// Settings file of the user.
@@ -256,6 +267,9 @@ impl EventLoop {
             let bytes = self.screen.draw_frame(|buffer| draw(app, buffer));
             if !bytes.is_empty() {
                 self.terminal.write(bytes)?;
+            }
+            for command in self.waiting_reads.drain(..) {
+                self.effects.dispatch(command, &self.app.store.view);
             }
         }
     }
@@ -315,6 +329,9 @@ impl EventLoop {
                     self.suspend()?;
                     return self.handle_message(AppMessage::Resumed);
                 }
+                // To wake another thread first, and to share the processor with it, would make each key slower. What is stored
+                // does not wait, because a terminal may take long to accept a frame.
+                command if command.only_reads() => self.waiting_reads.push(command),
                 command => self.effects.dispatch(command, &self.app.store.view),
             }
         }
