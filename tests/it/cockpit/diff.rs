@@ -182,7 +182,7 @@ fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
     cockpit.quit();
     // Another content is not what was left out of this review.
     test.write("large.py", text_of(200, "newer"));
-    let mut cockpit = open();
+    let cockpit = open();
     let screen = cockpit.wait_for("It has changed since");
     assert!(screen.contains("a new review") && !screen.contains("value_7 = "), "{screen}");
     cockpit.quit();
@@ -190,7 +190,7 @@ fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
     test.commit("large");
     test.write("large.py", text_of(200, "newest"));
     test.revdeck(&["review", "--commit", "HEAD", "--wait"]);
-    let mut cockpit = open();
+    let cockpit = open();
     let screen = cockpit.wait_for("+ value_7 = newer");
     assert!(screen.contains("The reviewer did not read this file"), "{screen}");
     cockpit.quit();
