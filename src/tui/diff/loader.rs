@@ -179,7 +179,7 @@ impl PageLoader {
 
     /// Returns the time of the review of the worktree of this repository; `None` for another review. From then on, a file
     /// that nobody touches is as it was reviewed.
-    fn find_review_time(&self, run: &RunRecord) -> Option<Time> {
+    pub(in crate::tui) fn find_review_time(&self, run: &RunRecord) -> Option<Time> {
         let is_here = matches!(run.subject.scope, Scope::Worktree)
             && run.team.is_none()
             && run.follow_up_of.is_none()

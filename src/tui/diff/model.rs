@@ -94,7 +94,7 @@ impl DiffFile {
     /// side, else of the old side. A content that the snapshot lacks has no blob: its name is the time of the review.
     pub fn content_key(&self) -> String {
         if let Some(time) = self.reviewed_at {
-            return format!("?{time}");
+            return name_unstored_content(time);
         }
         self.new_blob.clone().or_else(|| self.old_blob.as_ref().map(|blob| format!("-{blob}"))).unwrap_or_default()
     }
@@ -103,6 +103,11 @@ impl DiffFile {
     pub fn count_lines(blocks: &[ChangeBlock]) -> (u32, u32) {
         blocks.iter().fold((0, 0), |(added, removed), block| (added + block.new_lines, removed + block.old_lines))
     }
+}
+
+/// Names the content of a file that the snapshot of a review lacks, by the time of the review.
+pub fn name_unstored_content(reviewed_at: Time) -> String {
+    format!("?{reviewed_at}")
 }
 
 /// Finding as a diff shows it. Lines are 1-based, inclusive, and belong to the new side.

@@ -158,6 +158,27 @@ fn a_finding_of_the_user_stays_in_the_diff_of_later_reviews_while_its_code_stand
 }
 
 #[test]
+fn a_large_file_that_only_the_worktree_has_is_viewed_in_its_review_only() {
+    let test = TestEnvironment::new();
+    test.write("large.py", text_of(200, "old"));
+    test.commit("base");
+    test.settings("on_open = \"nothing\"\nmax_file_bytes = 1000\n");
+    for (word, in_list) in [("new", true), ("newer", false), ("newest", true)] {
+        test.write("large.py", text_of(200, word));
+        test.revdeck(&["review", "--wait"]);
+        let mut cockpit = Cockpit::open(&test);
+        cockpit.wait_for("large.py");
+        cockpit.press("1\x1b[Zl");
+        let screen = cockpit.wait_for(&format!("+ value_7 = {word}"));
+        assert!(!screen.contains("✓ viewed"), "{screen}");
+        // The list names the content as the diff does.
+        cockpit.press(if in_list { "3\rj " } else { "g " });
+        cockpit.wait_for("✓ viewed");
+        cockpit.quit();
+    }
+}
+
+#[test]
 fn a_file_that_was_moved_without_changes_is_not_shown_as_new() {
     let test = TestEnvironment::new();
     test.write("large.py", text_of(60, "old"));
