@@ -228,8 +228,8 @@ fn is_same_look(one: &Cell, other: &Cell) -> bool {
         && ((one.fg == other.fg && one.modifier == other.modifier) || (is_space(one) && is_space(other)))
 }
 
-/// Returns the first column from `from` on whose cell differs; the width of the row if none does. Of a wide cell whose second
-/// column differs, it is the first one.
+/// Returns the first column from `from` on whose cell differs; the width of the row if none does. A wide cell whose second
+/// column differs counts from its first one.
 fn skip_same_cells(old: &[Cell], new: &[Cell], from: u16) -> u16 {
     let start = usize::from(from);
     let same = old[start..].iter().zip(&new[start..]).take_while(|(old, new)| is_same_look(old, new)).count();

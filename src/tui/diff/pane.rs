@@ -488,7 +488,7 @@ impl DiffPane {
         self.reveal_cursor(SCROLL_MARGIN);
     }
 
-    /// Moves the cursor to a row that the mouse points at. What is in sight does not scroll away from the pointer.
+    /// Moves the cursor to a row that the mouse points at. A row in sight does not scroll away from the pointer.
     pub fn point_at(&mut self, row: usize) {
         self.cursor = row.min(self.row_count().saturating_sub(1));
         let is_covered = self.cursor <= self.top && self.top > 0;

@@ -295,7 +295,7 @@ mod tests {
         for (old, new, expected) in [
             (&["return load(path)"][..], &["text = load(path)", "return load(path).strip()"][..], &[(0, 1)][..]),
             (&["let a = load(path);", "let b = save(path);"], &["let b = save(path)?;"], &[(1, 0)]),
-            // Of two that are equally similar, the first one.
+            // The first one of two that are equally similar.
             (&["f(a, b, c)"], &["f(a, b, d)", "f(a, b, e)"], &[(0, 0)]),
             (&["f(a, b, c)", "g(x)[1]"], &["g(x)[2]", "f(a, b, d)"], &[(0, 1)]),
             (&["alpha"], &["beta", "gamma"], &[]),
@@ -328,7 +328,7 @@ mod tests {
             (vec![append.to_owned()], vec!["names.append(load(name))".to_owned(), moved], vec![(0, 1)]),
             // Too many pairs to compare each with each.
             (body.clone(), indented.clone(), long),
-            // Of a line that is too long to be compared, nothing follows for the others.
+            // A line that is too long to be compared says nothing about the others.
             (
                 vec!["f(a, b)".to_owned(), minified.clone()],
                 vec![format!("    {minified}"), "f(a, b, c)".to_owned()],
