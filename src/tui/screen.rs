@@ -484,6 +484,32 @@ mod tests {
     }
 
     #[test]
+    fn equal_cells_are_skipped_up_to_the_first_half_of_a_wide_one_that_differs() {
+        let row = |text: &str| {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
+            buffer.set_string(0, 0, text, Style::new());
+            buffer.content
+        };
+        for (text, changed, from, expected) in [
+            ("ab漢cd", None, 0, 6),
+            ("ab漢cd", Some(0), 0, 0),
+            ("ab漢cd", Some(2), 0, 2),
+            ("ab漢cd", Some(3), 0, 2),
+            ("ab漢cd", Some(3), 2, 2),
+            ("ab漢cd", Some(4), 0, 4),
+            ("ab漢cd", Some(4), 2, 4),
+            ("abcd漢", Some(5), 0, 4),
+            ("abcd漢", None, 4, 6),
+        ] {
+            let (old, mut new) = (row(text), row(text));
+            if let Some(column) = changed {
+                new[column].bg = Color::Indexed(236);
+            }
+            assert_eq!(skip_same_cells(&old, &new, from), expected, "{text}, {changed:?} from {from}");
+        }
+    }
+
+    #[test]
     fn what_stands_behind_an_emoji_of_several_characters_is_written_again() {
         let mut screen = Screen::new(20, 1);
         let mut draw = |text: &str| {
