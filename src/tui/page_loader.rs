@@ -1,6 +1,7 @@
 //! Reads the pages of the detail pane from the store and the snapshot, on a worker thread.
 //!
-//! - Code comes from the immutable snapshot, never from the working tree.
+//! - Code comes from the immutable snapshot, never from the working tree. Only the diff reads files there that were too large
+//!   for the snapshot, see [`super::diff`].
 //! - Control characters are replaced here, and secrets are masked unless a page is read with [`Mask::Off`].
 
 mod names;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use self::reviewed_files::{ReviewedRuns, list_coverage};
 use self::standing_findings::StandingFindings;
+use super::diff::name_unstored_content;
 use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, RunFile, Tab};
 use super::page_data::{
@@ -20,7 +22,7 @@ use super::page_data::{
 };
 use super::views::live::{LivePage, ReviewTrace, path_key};
 use crate::domain::{
-    Finding, FindingId, FindingStatus, ReviewSubject, RunId, RunRecord, Scope, Time, ViewedFile, text,
+    Coverage, Finding, FindingId, FindingStatus, OmissionReason, RunId, RunRecord, Scope, Time, ViewedFile, text,
 };
 use crate::git::{Changeset, FilterRules, Repo};
 use crate::masking::Mask;
@@ -392,21 +394,37 @@ impl PageLoader {
         findings.map(|finding| finding.finding_id.to_string()).collect()
     }
 
-    /// Returns true if a file of a snapshot has the content that a mark of a viewed file names.
-    fn has_content(&self, subject: &ReviewSubject, path: &str, content: &str) -> bool {
-        self.content_key(subject, path).is_some_and(|key| key == content)
+    /// Returns true if a file of a run has the content that a mark of a viewed file names.
+    fn has_content(&self, run: &RunRecord, path: &str, content: &str) -> bool {
+        self.content_key(run, path).is_some_and(|key| key == content)
     }
 
     /// Returns the name of a file's content by which it is marked as viewed, as in
     /// [`crate::tui::diff::DiffFile::content_key`]; `None` if neither side of the change has the file, or git cannot read it.
-    fn content_key(&self, subject: &ReviewSubject, path: &str) -> Option<String> {
+    fn content_key(&self, run: &RunRecord, path: &str) -> Option<String> {
         let repo = self.repo.as_ref()?;
         let blob = |commit: &str| match commit {
             "" => None,
             commit => repo.entry_at(commit, path).ok().flatten().map(|(_, blob)| blob),
         };
-        let deleted = || blob(&subject.base_commit).map(|blob| format!("-{blob}"));
-        blob(&subject.snapshot_commit).or_else(deleted)
+        let (old, new) = (blob(&run.subject.base_commit), blob(&run.subject.snapshot_commit));
+        if old == new
+            && let Some(time) = self.find_review_time(run)
+            && self.is_oversized(run, path)
+        {
+            return Some(name_unstored_content(time));
+        }
+        new.or_else(|| old.map(|blob| format!("-{blob}")))
+    }
+
+    /// Returns true if a run has left a file out because of its size.
+    fn is_oversized(&self, run: &RunRecord, path: &str) -> bool {
+        let is_listed = |coverage: &Coverage| {
+            coverage.left_out.iter().any(|file| file.path == path && file.reason == OmissionReason::Oversized)
+        };
+        // The lists of a run that has reviewed something stand in its result.
+        is_listed(&run.outcome.coverage)
+            || self.store.coverage(&run.run_id).ok().flatten().is_some_and(|coverage| is_listed(&coverage))
     }
 
     /// Stores that files were viewed, or that they were not, with the content that they have in these runs. Returns the marks;
@@ -416,11 +434,11 @@ impl PageLoader {
     ///
     /// Returns the reason why nothing was stored.
     pub fn mark_files(&self, files: &[RunFile], viewed: bool, at: Time) -> Result<Vec<ViewedFile>, String> {
-        let mut subjects: HashMap<&str, Option<ReviewSubject>> = HashMap::new();
+        let mut records: HashMap<&str, Option<RunRecord>> = HashMap::new();
         let mut marks = Vec::with_capacity(files.len());
         for RunFile { run, path } in files {
-            let subject = subjects.entry(run).or_insert_with(|| self.read_run(run).ok().map(|record| record.subject));
-            if let Some(content) = subject.as_ref().and_then(|subject| self.content_key(subject, path)) {
+            let record = records.entry(run).or_insert_with(|| self.read_run(run).ok());
+            if let Some(content) = record.as_ref().and_then(|record| self.content_key(record, path)) {
                 marks.push(ViewedFile { path: path.clone(), content, viewed, at });
             }
         }
@@ -458,7 +476,7 @@ impl PageLoader {
         let viewed = self.store.viewed_files().unwrap_or_default();
         for (path, content) in &viewed {
             if let Some(row) = rows.get_mut(path.as_str()) {
-                row.is_viewed |= self.has_content(&record.subject, path, content);
+                row.is_viewed |= self.has_content(&record, path, content);
             }
         }
         Some(rows.into_values().collect())

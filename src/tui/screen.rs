@@ -228,8 +228,8 @@ fn is_same_look(one: &Cell, other: &Cell) -> bool {
         && ((one.fg == other.fg && one.modifier == other.modifier) || (is_space(one) && is_space(other)))
 }
 
-/// Returns the first column from `from` on whose cell differs; the width of the row if none does. Of a wide cell whose second
-/// column differs, it is the first one.
+/// Returns the first column from `from` on whose cell differs; the width of the row if none does. A wide cell whose second
+/// column differs counts from its first one.
 fn skip_same_cells(old: &[Cell], new: &[Cell], from: u16) -> u16 {
     let start = usize::from(from);
     let same = old[start..].iter().zip(&new[start..]).take_while(|(old, new)| is_same_look(old, new)).count();
@@ -481,6 +481,32 @@ mod tests {
         // Terminals erase the second half of the wide character, with their own background.
         let written = draw("xa y");
         assert!(written.contains("a \x1b[m"), "{written:?}");
+    }
+
+    #[test]
+    fn equal_cells_are_skipped_up_to_the_first_half_of_a_wide_one_that_differs() {
+        let row = |text: &str| {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
+            buffer.set_string(0, 0, text, Style::new());
+            buffer.content
+        };
+        for (text, changed, from, expected) in [
+            ("ab漢cd", None, 0, 6),
+            ("ab漢cd", Some(0), 0, 0),
+            ("ab漢cd", Some(2), 0, 2),
+            ("ab漢cd", Some(3), 0, 2),
+            ("ab漢cd", Some(3), 2, 2),
+            ("ab漢cd", Some(4), 0, 4),
+            ("ab漢cd", Some(4), 2, 4),
+            ("abcd漢", Some(5), 0, 4),
+            ("abcd漢", None, 4, 6),
+        ] {
+            let (old, mut new) = (row(text), row(text));
+            if let Some(column) = changed {
+                new[column].bg = Color::Indexed(236);
+            }
+            assert_eq!(skip_same_cells(&old, &new, from), expected, "{text}, {changed:?} from {from}");
+        }
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl Launcher<'_> {
             run.usage.saved_token_estimate =
                 run.usage.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
-            // Who asks again because the worker died adopts nothing. A panel must hear of everybody who needs its member.
+            // A request because the worker died adopts nothing. A panel must hear of everybody who needs its member.
             let goes_on = run.status == RunStatus::Pending && run.is_later_attempt() && run.links.member_of.is_none();
             if !(adopted && goes_on) {
                 run.reuse.count = run.reuse.count.saturating_add(1);

@@ -120,7 +120,7 @@ pub fn request_visible(diff: &mut DiffPane, commands: &mut Vec<AppCommand>) {
         let Some(path) = page.files.get(file).map(|file| &file.path) else { continue };
         let Some(pane) = diff.file_mut(file) else { continue };
         let Some(texts) = pane.read_texts().cloned() else { continue };
-        // Of an unchanged line, the new text is drawn on both sides.
+        // An unchanged line is drawn with the new text on both sides.
         for (side, line) in [(DiffPageSide::Old, old.filter(|_| kind != RunKind::Context)), (DiffPageSide::New, new)] {
             let Some(block) = line.map(|line| line.saturating_sub(1) / HIGHLIGHT_BLOCK_LINES) else { continue };
             if pane.request_highlights(side, block) {
@@ -461,7 +461,7 @@ pub fn find_position(app: &App) -> Option<(usize, usize)> {
     Some((position, position + count(cursor + 1..rows)))
 }
 
-/// Returns true if a row contains a text in lower case. Of a wrapped line, it is the first row.
+/// Returns true if a row contains a text in lower case. A wrapped line counts in its first row.
 fn row_contains(diff: &DiffPane, row: usize, wanted: &str) -> bool {
     let contains = |text: &str| filter::contains_ignore_case(text, wanted);
     let Some(PlacedRow { file, row }) = diff.row(row) else { return false };

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::super::doc::{DocLine, wrap_words};
 use super::columns::{DiffColumns, count_rows};
 use super::model::{ChangeBlock, DiffFile, DiffFinding, DiffPageSide, DiffTexts, LineTable};
-use crate::domain::LineRange;
+use crate::domain::{LineRange, text};
 
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: u32 = 3;
@@ -345,9 +345,9 @@ pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
     if input.is_folded {
         return layout;
     }
-    if let Some(text) = input.note.or(input.caption) {
+    if let Some(note) = input.note.or(input.caption) {
         let width = input.columns.width.saturating_sub(NOTE_INDENT + 1);
-        layout.push(FileSegment::Note(wrap_words(text, width.max(MIN_NOTE_WIDTH))));
+        layout.push(FileSegment::Note(wrap_words(&text::sanitize_line(note), width.max(MIN_NOTE_WIDTH))));
     }
     if input.note.is_none() {
         let partners = input.columns.is_side_by_side.then_some(input.partners);

@@ -3,6 +3,7 @@
 //! - A changed file that was too large for the snapshot is read from the worktree, if nobody has touched it since the
 //!   review.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use super::model::{
     HIGHLIGHT_BLOCK_LINES, LineTable, TextHighlights,
 };
 use super::moves::{DiffMove, MoveSource, find_moves};
-use crate::domain::{Finding, OmissionReason, OmittedFile, RunRecord, Scope, Time, text};
+use crate::domain::{Coverage, Finding, OmissionReason, OmittedFile, RunRecord, Scope, Time, text};
 use crate::git::{Changeset, EntryKind, FileChange, Repo};
-use crate::masking::Mask;
+use crate::masking::{Mask, mask_name};
 use crate::store::StoreView;
 
 /// Largest file whose text is shown, in bytes.
@@ -82,8 +83,7 @@ impl PageLoader {
     ) -> Result<PageData, String> {
         let run = self.read_run_of(view, subject)?;
         let output = self.store.output(&run.run_id).map_err(|error| error.to_string())?;
-        let (mut findings, left_out) =
-            output.map(|output| (output.findings, output.coverage.left_out)).unwrap_or_default();
+        let (mut findings, coverage) = output.map(|output| (output.findings, output.coverage)).unwrap_or_default();
         findings.iter_mut().for_each(|finding| view.rate_finding(finding));
         let mut page = DiffPage {
             run: run.run_id.to_string(),
@@ -117,7 +117,8 @@ impl PageLoader {
                 (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),
                 (false, Some(change)) => {
                     self.add_changed_files(&mut page, &change, &choice);
-                    self.add_unstored_files(&mut page, &left_out, choice.path(), self.find_review_time(&run));
+                    apply_coverage(&mut page, &coverage);
+                    self.add_unstored_files(&mut page, &coverage.left_out, choice.path(), self.find_review_time(&run));
                     self.add_unchanged_files(&mut page, &findings, choice.path());
                     Some(match choice.path() {
                         Some(_) => "This run's change does not touch it.".to_owned(),
@@ -178,7 +179,7 @@ impl PageLoader {
 
     /// Returns the time of the review of the worktree of this repository; `None` for another review. From then on, a file
     /// that nobody touches is as it was reviewed.
-    fn find_review_time(&self, run: &RunRecord) -> Option<Time> {
+    pub(in crate::tui) fn find_review_time(&self, run: &RunRecord) -> Option<Time> {
         let is_here = matches!(run.subject.scope, Scope::Worktree)
             && run.team.is_none()
             && run.follow_up_of.is_none()
@@ -368,15 +369,20 @@ impl PageLoader {
             texts.note = Some(describe_sizes(sort, sizes));
             return Ok(texts);
         }
-        if file.left_out.is_some() {
-            let hunks = repo.diff_texts(&old_bytes, &new_bytes).map_err(|error| error.to_string())?;
-            if hunks.is_empty() {
-                texts.note = Some(describe_unchanged(file.old_path.as_deref(), sizes));
+        if file.blocks.is_empty() && (file.left_out.is_some() || !is_unchanged) {
+            let hunks = match is_unchanged {
+                true => Vec::new(),
+                false => repo.diff_texts(&old_bytes, &new_bytes).map_err(|error| error.to_string())?,
+            };
+            // The lines of findings are shown in any case.
+            if hunks.is_empty() && file.findings.is_empty() {
+                let from = file.old_path.as_deref().map(|from| mask_shown(page.mask, from));
+                texts.note = Some(describe_unchanged(from.as_deref(), sizes));
                 return Ok(texts);
             }
             texts.found_blocks = Some(hunks.iter().map(ChangeBlock::from).collect());
-            texts.caption = file.left_out.map(|reason| describe_unread(reason, file.is_unstored));
         }
+        texts.caption = file.left_out.map(|reason| describe_unread(reason, file.is_unstored));
         let clean = |bytes: &[u8], path: &str| {
             let whole = String::from_utf8_lossy(bytes);
             text::sanitize_lines(&page.mask.mask_text(Some(path), &whole), 4)
@@ -398,6 +404,30 @@ fn find_blob(repo: &Repo, commit: &str, path: &str) -> Option<String> {
     }
     let (kind, id) = repo.entry_at(commit, path).ok()??;
     (kind != EntryKind::Submodule).then_some(id)
+}
+
+/// Says of each file whether the run has left it out. The settings, by which the change was read again, may leave out others
+/// than at the time of the run.
+fn apply_coverage(page: &mut DiffPage, coverage: &Coverage) {
+    let left_out: HashMap<&str, OmissionReason> =
+        coverage.left_out.iter().map(|file| (file.path.as_str(), file.reason)).collect();
+    let carried = coverage.carried.iter().map(|carried| &carried.file);
+    let covered: HashSet<&str> = coverage.files.iter().chain(carried).map(|file| file.path.as_str()).collect();
+    for file in &mut page.files {
+        match left_out.get(file.path.as_str()) {
+            _ if covered.contains(file.path.as_str()) => file.left_out = None,
+            Some(reason) => file.left_out = Some(*reason),
+            None => {}
+        }
+    }
+}
+
+/// Masks the keys in a name that stands in a longer text: a key that is wrapped there is not recognized where it is drawn.
+fn mask_shown(mask: Mask, name: &str) -> Cow<'_, str> {
+    match mask {
+        Mask::On => mask_name(name),
+        Mask::Off => name.into(),
+    }
 }
 
 /// Returns the size of a file of the worktree that stands there as it was reviewed.
@@ -473,6 +503,7 @@ fn format_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{FileCoverage, LineRange};
 
     #[test]
     fn the_diff_of_a_finding_goes_on_to_the_other_files_of_its_run() {
@@ -515,6 +546,46 @@ mod tests {
             assert_eq!(said.contains("a larger max_file_bytes"), reason == OmissionReason::Oversized, "{said}");
             assert_eq!(said.contains("changed since"), reviewed_at.is_some(), "{said}");
         }
+    }
+
+    #[test]
+    fn a_file_was_left_out_if_its_run_says_so_whatever_the_settings_say_later() {
+        let file = |path: &str, left_out| DiffFile { path: path.to_owned(), left_out, ..DiffFile::default() };
+        let oversized = Some(OmissionReason::Oversized);
+        let mut page = DiffPage {
+            files: vec![
+                file("larger.py", None),
+                file("smaller.py", oversized),
+                file("same.py", None),
+                file("a.lock", oversized),
+            ],
+            ..DiffPage::default()
+        };
+        let covered =
+            |path: &str| FileCoverage { path: path.to_owned(), hunks: vec![LineRange::new(1, 2)], keys: Vec::new() };
+        let coverage = Coverage {
+            files: vec![covered("smaller.py"), covered("same.py")],
+            left_out: vec![
+                OmittedFile::new("larger.py", OmissionReason::Oversized),
+                OmittedFile::new("a.lock", OmissionReason::LockFile),
+            ],
+            ..Coverage::default()
+        };
+        let shown = |page: &DiffPage| page.files.iter().map(|file| file.left_out).collect::<Vec<_>>();
+        let before = shown(&page);
+        apply_coverage(&mut page, &Coverage::default());
+        assert_eq!(shown(&page), before, "nothing is known of a run without a result");
+        apply_coverage(&mut page, &coverage);
+        assert_eq!(shown(&page), [oversized, None, None, Some(OmissionReason::LockFile)]);
+    }
+
+    #[test]
+    fn a_key_in_the_old_name_of_a_file_is_masked_before_its_text_is_wrapped() {
+        let key = ["AKIA", "Q7RT2YPZ", "LK4WN6ZC"].concat();
+        let path = format!("data/{key}/model.py");
+        let describe = |mask| describe_unchanged(Some(&mask_shown(mask, &path)), (Some(1), Some(1)));
+        assert_eq!(describe(Mask::On), "moved from data/«secret:aws_access_key»/model.py without changes");
+        assert!(describe(Mask::Off).contains(&key));
     }
 
     #[test]

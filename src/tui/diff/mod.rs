@@ -36,7 +36,7 @@ pub(crate) use keys::{
 pub(crate) use layout::DiffPageRow;
 pub use model::{
     ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffRequest, DiffSuggestion, DiffTexts, LineTable,
-    TextHighlights,
+    TextHighlights, name_unstored_content,
 };
 pub use moves::DiffMove;
 pub(crate) use pane::PlacedRow;

@@ -36,9 +36,7 @@ pub struct DiffPage {
 impl DiffPage {
     /// Returns true if another page shows the same change: the same files with the same contents.
     pub fn has_same_change(&self, other: &Self) -> bool {
-        let is_same = |(a, b): (&DiffFile, &DiffFile)| {
-            (&a.path, &a.old_path, &a.old_blob, &a.new_blob) == (&b.path, &b.old_path, &b.old_blob, &b.new_blob)
-        };
+        let is_same = |(a, b): (&DiffFile, &DiffFile)| a.path == b.path && a.has_same_texts(b);
         self.files.len() == other.files.len() && self.files.iter().zip(&other.files).all(is_same)
     }
 }
@@ -84,9 +82,20 @@ pub struct DiffFile {
 }
 
 impl DiffFile {
+    /// Returns true if the texts that were read for another file of this path are those of this one: the same contents, left
+    /// out of the review for the same reason. A content that the snapshot lacks is the same for one review only.
+    pub fn has_same_texts(&self, other: &Self) -> bool {
+        (&self.old_path, &self.old_blob, &self.new_blob) == (&other.old_path, &other.old_blob, &other.new_blob)
+            && (self.left_out, self.is_unstored, self.reviewed_at)
+                == (other.left_out, other.is_unstored, other.reviewed_at)
+    }
+
     /// Returns a name of the file's content, for which the user's mark that it was viewed counts: the blob of the new
-    /// side, else of the old side.
+    /// side, else of the old side. A content that the snapshot lacks has no blob: its name is the time of the review.
     pub fn content_key(&self) -> String {
+        if let Some(time) = self.reviewed_at {
+            return name_unstored_content(time);
+        }
         self.new_blob.clone().or_else(|| self.old_blob.as_ref().map(|blob| format!("-{blob}"))).unwrap_or_default()
     }
 
@@ -94,6 +103,11 @@ impl DiffFile {
     pub fn count_lines(blocks: &[ChangeBlock]) -> (u32, u32) {
         blocks.iter().fold((0, 0), |(added, removed), block| (added + block.new_lines, removed + block.old_lines))
     }
+}
+
+/// Names the content of a file that the snapshot of a review lacks, by the time of the review.
+pub fn name_unstored_content(reviewed_at: Time) -> String {
+    format!("?{reviewed_at}")
 }
 
 /// Finding as a diff shows it. Lines are 1-based, inclusive, and belong to the new side.
@@ -377,6 +391,20 @@ mod tests {
         texts.find_change_without_space(&[block], &LineTable::new(old.into()), &LineTable::new(new.into()));
         let kept = texts.without_space.map(|change| change.blocks);
         assert_eq!(kept, Some(vec![ChangeBlock { old: 1, old_lines: 1, new: 1, new_lines: 1 }]));
+    }
+
+    #[test]
+    fn a_content_that_git_lacks_counts_as_viewed_in_its_review_only() {
+        let file = |second| DiffFile {
+            old_blob: Some("1a".to_owned()),
+            is_unstored: true,
+            reviewed_at: Time::from_second(second).ok(),
+            ..DiffFile::default()
+        };
+        assert_eq!(file(1).content_key(), file(1).content_key());
+        assert_ne!(file(1).content_key(), file(2).content_key());
+        let deleted = DiffFile { old_blob: Some("1a".to_owned()), ..DiffFile::default() };
+        assert_eq!(deleted.content_key(), "-1a");
     }
 
     #[test]

@@ -189,7 +189,8 @@ impl DiffPane {
             .files
             .iter()
             .map(|file| {
-                let is_quiet = file.left_out.is_some() && page.files.len() > 1;
+                // A file that the settings leave out has no blocks yet; one that the run did not reach matters like the others.
+                let is_quiet = file.left_out.is_some() && file.blocks.is_empty() && page.files.len() > 1;
                 let fresh = FilePane {
                     is_folded: is_quiet || file.is_viewed,
                     is_viewed: file.is_viewed,
@@ -198,9 +199,7 @@ impl DiffPane {
                 };
                 let Some((index, mut pane)) = known.remove(file.path.as_str()) else { return fresh };
                 let was = &old.files[index];
-                let is_same_text = is_same_change
-                    && (&was.old_path, &was.old_blob, &was.new_blob)
-                        == (&file.old_path, &file.old_blob, &file.new_blob);
+                let is_same_text = is_same_change && was.has_same_texts(file);
                 if !is_same_text || matches!(pane.texts, TextState::Requested | TextState::Failed(_)) {
                     pane.forget_texts();
                 }
@@ -489,7 +488,7 @@ impl DiffPane {
         self.reveal_cursor(SCROLL_MARGIN);
     }
 
-    /// Moves the cursor to a row that the mouse points at. What is in sight does not scroll away from the pointer.
+    /// Moves the cursor to a row that the mouse points at. A row in sight does not scroll away from the pointer.
     pub fn point_at(&mut self, row: usize) {
         self.cursor = row.min(self.row_count().saturating_sub(1));
         let is_covered = self.cursor <= self.top && self.top > 0;

@@ -153,7 +153,8 @@ fn find_reindented(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
         return Vec::new();
     }
     let strip = |lines: &[&str]| -> (Vec<usize>, Vec<String>) {
-        let stripped = lines.iter().enumerate().map(|(at, line)| (at, strip_space(line).into_owned()));
+        let short = lines.iter().enumerate().filter(|(_, line)| line.len() <= MAX_LINE_BYTES);
+        let stripped = short.map(|(at, line)| (at, strip_space(line).into_owned()));
         stripped.filter(|(_, line)| line.len() >= MIN_REINDENTED_BYTES).unzip()
     };
     let ((before, old), (after, new)) = (strip(old), strip(new));
@@ -294,7 +295,7 @@ mod tests {
         for (old, new, expected) in [
             (&["return load(path)"][..], &["text = load(path)", "return load(path).strip()"][..], &[(0, 1)][..]),
             (&["let a = load(path);", "let b = save(path);"], &["let b = save(path)?;"], &[(1, 0)]),
-            // Of two that are equally similar, the first one.
+            // The first one of two that are equally similar.
             (&["f(a, b, c)"], &["f(a, b, d)", "f(a, b, e)"], &[(0, 0)]),
             (&["f(a, b, c)", "g(x)[1]"], &["g(x)[2]", "f(a, b, d)"], &[(0, 1)]),
             (&["alpha"], &["beta", "gamma"], &[]),
@@ -312,6 +313,7 @@ mod tests {
     fn a_line_that_only_moved_to_the_side_belongs_to_itself() {
         let append = "rows.append(load(path))";
         let moved = format!("    {append}");
+        let minified = "x".repeat(MAX_LINE_BYTES + 1);
         let body: Vec<String> = (0..60).map(|n| format!("step_{n} = run({n})")).collect();
         let indented: Vec<String> =
             std::iter::once("if ready:".to_owned()).chain(body.iter().map(|line| format!("    {line}"))).collect();
@@ -326,6 +328,12 @@ mod tests {
             (vec![append.to_owned()], vec!["names.append(load(name))".to_owned(), moved], vec![(0, 1)]),
             // Too many pairs to compare each with each.
             (body.clone(), indented.clone(), long),
+            // A line that is too long to be compared says nothing about the others.
+            (
+                vec!["f(a, b)".to_owned(), minified.clone()],
+                vec![format!("    {minified}"), "f(a, b, c)".to_owned()],
+                vec![(0, 1)],
+            ),
             // Brackets belong to whatever stands around them.
             (vec!["}".to_owned()], vec!["  }".to_owned(), "}".to_owned()], vec![(0, 0)]),
         ] {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{PageLoader, reason_label};
-use crate::domain::{Coverage, OmissionReason, ReviewSubject, RunRecord, Scope};
+use crate::domain::{Coverage, OmissionReason, RunRecord, Scope};
 use crate::store::StoreView;
 use crate::tui::app::{ReviewedFile, ReviewedFiles};
 use crate::tui::message::{FileListRow, FileListState};
@@ -74,8 +74,8 @@ fn cut_files<'a>(files: impl Iterator<Item = &'a ReviewedFile>, most: usize) -> 
 pub(super) struct ReviewedRuns {
     /// Ids of the runs, the newest first.
     runs: Vec<String>,
-    /// Reviewed code of those whose output is there, by the id of the run.
-    subjects: HashMap<String, ReviewSubject>,
+    /// Records of those whose output is there, by the id of the run.
+    records: HashMap<String, RunRecord>,
     /// Files by path.
     files: BTreeMap<String, ReviewedFile>,
 }
@@ -99,8 +99,8 @@ impl PageLoader {
         for (path, content) in &viewed {
             let Ok(at) = listed.files.binary_search_by(|file| file.row.path.cmp(path)) else { continue };
             let file = &mut listed.files[at];
-            let subject = self.reviewed.subjects.get(&file.run);
-            file.row.is_viewed |= subject.is_some_and(|subject| self.has_content(subject, path, content));
+            let record = self.reviewed.records.get(&file.run);
+            file.row.is_viewed |= record.is_some_and(|record| self.has_content(record, path, content));
         }
         listed.viewed = self.find_viewed_runs(view, &viewed);
         listed
@@ -122,13 +122,12 @@ impl PageLoader {
                 }
             }
         }
-        let mut subjects: HashMap<&str, Option<ReviewSubject>> = HashMap::new();
+        let mut records: HashMap<&str, Option<RunRecord>> = HashMap::new();
         let mut found: HashMap<String, Vec<String>> = HashMap::new();
         for (path, content) in viewed {
             for run in reported.get(path.as_str()).into_iter().flatten() {
-                let subject =
-                    subjects.entry(*run).or_insert_with(|| self.read_run(run).ok().map(|record| record.subject));
-                if subject.as_ref().is_some_and(|subject| self.has_content(subject, path, content)) {
+                let record = records.entry(*run).or_insert_with(|| self.read_run(run).ok());
+                if record.as_ref().is_some_and(|record| self.has_content(record, path, content)) {
                     found.entry(path.clone()).or_default().push((*run).to_owned());
                 }
             }
@@ -143,7 +142,7 @@ impl PageLoader {
             // The findings of a large result are not parsed: whoever waits for a page waits for this, too.
             let Ok(Some(coverage)) = self.store.coverage(&record.run_id) else { continue };
             add_older_coverage(&mut reviewed.files, run, list_coverage(&record, &coverage));
-            reviewed.subjects.insert(run.clone(), record.subject);
+            reviewed.records.insert(run.clone(), record);
         }
         reviewed
     }

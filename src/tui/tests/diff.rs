@@ -6,7 +6,7 @@ use similar::{DiffOp, TextDiff};
 
 use super::looks::{assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
-use crate::domain::{FindingStatus, Kind, LineRange, Priority, Time, ViewedFile};
+use crate::domain::{FindingStatus, Kind, LineRange, OmissionReason, Priority, Time, ViewedFile};
 use crate::runner::FreshnessFacts;
 use crate::tui::app::{App, Pane};
 use crate::tui::diff::{
@@ -699,6 +699,32 @@ fn cursor_and_folds_stay_when_the_page_is_read_again() {
     );
     assert_eq!(place(&app), before.0);
     assert!(screen(&app).contains("counts as 0.0"), "the text stays open");
+}
+
+#[test]
+fn the_texts_of_a_file_are_read_again_for_a_review_that_left_it_out() {
+    // The texts say who has read them, and a content that the snapshot lacks is another one in another review.
+    let changes: [fn(&mut DiffFile); 3] = [
+        |file| file.left_out = Some(OmissionReason::Oversized),
+        |file| file.is_unstored = true,
+        |file| file.reviewed_at = Some(Time::UNIX_EPOCH),
+    ];
+    for change in changes {
+        let mut app = of_run(160, 48);
+        let mut sample = sample();
+        change(&mut sample.files[0]);
+        let loaded = Box::new(sample.page(None).into());
+        let commands =
+            send(&mut app, AppMessage::Loaded { subject: DetailSubject::Run(run_id(3)), tab: Tab::Diff, loaded });
+        let read: Vec<usize> = commands
+            .iter()
+            .filter_map(|command| match command {
+                AppCommand::Diff(DiffRequest::Read { file, .. }) => Some(*file),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(read, [0]);
+    }
 }
 
 #[test]

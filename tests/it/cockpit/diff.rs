@@ -158,6 +158,48 @@ fn a_finding_of_the_user_stays_in_the_diff_of_later_reviews_while_its_code_stand
 }
 
 #[test]
+fn a_large_file_that_only_the_worktree_has_is_viewed_in_its_review_only() {
+    let test = TestEnvironment::new();
+    test.write("large.py", text_of(200, "old"));
+    test.commit("base");
+    test.settings("on_open = \"nothing\"\nmax_file_bytes = 1000\n");
+    for (word, in_list) in [("new", true), ("newer", false), ("newest", true)] {
+        test.write("large.py", text_of(200, word));
+        test.revdeck(&["review", "--wait"]);
+        let mut cockpit = Cockpit::open(&test);
+        cockpit.wait_for("large.py");
+        cockpit.press("1\x1b[Zl");
+        let screen = cockpit.wait_for(&format!("+ value_7 = {word}"));
+        assert!(!screen.contains("✓ viewed"), "{screen}");
+        // The list names the content as the diff does.
+        cockpit.press(if in_list { "3\rj " } else { "g " });
+        cockpit.wait_for("✓ viewed");
+        cockpit.quit();
+    }
+}
+
+#[test]
+fn a_file_that_was_moved_without_changes_is_not_shown_as_new() {
+    let test = TestEnvironment::new();
+    test.write("large.py", text_of(60, "old"));
+    test.write("small.py", "a = 1\n");
+    test.commit("base");
+    test.git(&["mv", "large.py", "moved.py"]);
+    test.write("small.py", "def load(path, items=[]):\n    return items + [path]\n");
+    test.commit("move");
+    test.settings("on_open = \"nothing\"\n");
+    run(&test, &["review", "--commit", "HEAD", "--wait"], DONE);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("small.py");
+    cockpit.press("1\x1b[Zlz");
+    cockpit.wait_for("▸ large.py → moved.py");
+    cockpit.press("G\r");
+    let screen = cockpit.wait_for("moved from large.py without changes");
+    assert!(!screen.contains("+60"), "{screen}");
+    cockpit.quit();
+}
+
+#[test]
 fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
     let test = TestEnvironment::new();
     test.write("large.py", text_of(200, "old"));
@@ -191,6 +233,12 @@ fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
     test.write("large.py", text_of(200, "newest"));
     test.revdeck(&["review", "--commit", "HEAD", "--wait"]);
     let cockpit = open();
+    let screen = cockpit.wait_for("+ value_7 = newer");
+    assert!(screen.contains("The reviewer did not read this file"), "{screen}");
+    cockpit.quit();
+    // A larger limit does not make the old review one that has read it.
+    test.settings("on_open = \"nothing\"\n");
+    let mut cockpit = open();
     let screen = cockpit.wait_for("+ value_7 = newer");
     assert!(screen.contains("The reviewer did not read this file"), "{screen}");
     cockpit.quit();
