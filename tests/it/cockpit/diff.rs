@@ -238,7 +238,7 @@ fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
     cockpit.quit();
     // A larger limit does not make the old review one that has read it.
     test.settings("on_open = \"nothing\"\n");
-    let mut cockpit = open();
+    let cockpit = open();
     let screen = cockpit.wait_for("+ value_7 = newer");
     assert!(screen.contains("The reviewer did not read this file"), "{screen}");
     cockpit.quit();
