@@ -292,19 +292,26 @@ impl Store {
                 new.iter().map(|line| (&line.finding_id, line.run_id.as_ref())).collect();
             let told = [seen.as_slice(), standing.as_slice()].concat();
             let told = LastLines::new(&told);
-            lines.retain(|line| {
-                let is_told = |other: &Disposition| direction == UndoDirection::Undo || other.status == line.status;
-                left.contains(&(&line.finding_id, line.run_id.as_ref()))
-                    || told.get(&line.finding_id).is_some_and(is_told)
-            });
-            if lines.is_empty() {
+            let before = LastLines::new(&decisions);
+            let is_left = |line: &Disposition| left.contains(&(&line.finding_id, line.run_id.as_ref()));
+            // A finding that follows its report has no line of the step.
+            let find_standing_line = |line: &Disposition| {
+                told.get(&line.finding_id).or_else(|| before.get(&line.finding_id).filter(|_| !is_left(line)))
+            };
+            let said: Vec<Disposition> = match direction {
+                UndoDirection::Undo => lines.iter().map(|line| say_standing(line, find_standing_line(line))).collect(),
+                UndoDirection::Redo => {
+                    let is_made = |line: &&Disposition| {
+                        is_left(line) || told.get(&line.finding_id).is_some_and(|told| told.status == line.status)
+                    };
+                    lines.iter().filter(is_made).cloned().collect()
+                }
+            };
+            if said.is_empty() {
                 return Ok(UndoOutcome::Nothing);
             }
             self.append_dispositions(&[new.as_slice(), standing.as_slice()].concat())?;
-            Ok(UndoOutcome::Decided(match direction {
-                UndoDirection::Undo => lines.into_iter().map(|line| say_standing(line, &told)).collect(),
-                UndoDirection::Redo => lines,
-            }))
+            Ok(UndoOutcome::Decided(said))
         })
     }
 
@@ -495,6 +502,9 @@ impl<'a> UndoStacks<'a> {
                 || direction == UndoDirection::Undo && to.is_undecided() && self.author.may_withdraw(set);
             (present == from || is_withdrawn()).then_some((place, set, present, to))
         });
+        // It has followed the decision once more for each time that another machine has redone it.
+        let mut followers = HashSet::new();
+        let changes = changes.filter(|(_, set, ..)| !set.follows_report() || followers.insert(&set.finding_id));
         let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
         if changes.is_empty() {
             return None;
@@ -543,10 +553,10 @@ fn withdraw_from_obsolete(log: &[Disposition], lines: &mut [Disposition]) -> Vec
 }
 
 /// Returns what became of the finding of an undone line: the decision of the team, or the evidence of a review, that stands.
-fn say_standing(line: Disposition, standing: &LastLines<'_>) -> Disposition {
-    match standing.get(&line.finding_id) {
+fn say_standing(line: &Disposition, standing: Option<&Disposition>) -> Disposition {
+    match standing {
         // Nobody has decided so.
-        Some(other) if other.is_withdrawal() => Disposition { status: other.status, ..line },
+        Some(other) if other.is_withdrawal() => Disposition { status: other.status, ..line.clone() },
         // The finding of a panel's list speaks for a report that gave way.
         Some(other) if other.merged_into.is_none() => Disposition {
             status: other.status,
@@ -554,9 +564,9 @@ fn say_standing(line: Disposition, standing: &LastLines<'_>) -> Disposition {
             reason: other.reason.clone(),
             team: other.team.clone(),
             ci: other.ci,
-            ..line
+            ..line.clone()
         },
-        Some(_) | None => line,
+        Some(_) | None => line.clone(),
     }
 }
 

@@ -229,6 +229,18 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
             "zy",
             "a open|a addressed",
         ),
+        (
+            "one that was redone there, and that the list follows once more",
+            vec![
+                one(),
+                taken_over(),
+                sent(2, ada, Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") }),
+                sent(3, ada, Disposition { action: TriageAction::Redo, ..line('a', "t_1", Open, Dismissed, "x") }),
+                Disposition { run_id: taken_over().run_id, ..sent(3, ada, line('b', "t_1", Open, Dismissed, "x")) },
+            ],
+            "zyz",
+            "a open, b open|a dismissed, b dismissed|a open, b open",
+        ),
         ("nobody else's", vec![sent(1, bob, line('a', "t_1", Open, Dismissed, "x"))], "z", ""),
         (
             "the later one, although it came first",
@@ -470,7 +482,7 @@ fn an_undone_line_says_what_stands() {
         ("what Bob took back", vec![sent(Dismissed), taken_back], (Unresolved, "", Actor::User, false)),
     ] {
         let undone = Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") };
-        let said = say_standing(undone, &LastLines::new(&standing));
+        let said = say_standing(&undone, LastLines::new(&standing).get(&undone.finding_id));
         assert_eq!((said.status, said.reason.as_str(), said.actor, said.team.is_some()), expected, "{title}");
         assert_eq!((said.previous, said.action), (Dismissed, TriageAction::Undo), "{title}");
     }

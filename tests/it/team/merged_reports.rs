@@ -224,6 +224,18 @@ fn who_undoes_on_the_machine_of_the_panel_decides_for_nobody_that_the_report_is_
     exchange();
     assert_status(&machines, &listed, "dismissed");
     assert_status(&machines, &report, "dismissed");
+
+    // What somebody else has decided about the report stands afterwards.
+    run(&bob, &["undo"], DONE);
+    exchange();
+    run(&bob, &["redo"], DONE);
+    run(&ada, &["triage", &report, "dismissed", "--reason", "known"], DONE);
+    exchange();
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said, format!("{listed}  stays dismissed, as Ada decided  (known)\n"));
+    exchange();
+    assert_status(&machines, &listed, "dismissed");
+    assert_status(&others, &report, "dismissed");
 }
 
 #[test]
