@@ -2,7 +2,7 @@
 
 use super::UndoDirection::{Redo, Undo};
 use super::*;
-use crate::domain::{DecisionId, RunId, TeamClock, TeamOrigin, TeamPerson};
+use crate::domain::{DecisionId, TeamClock, TeamOrigin, TeamPerson};
 
 fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
     Disposition {
