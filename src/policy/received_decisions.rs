@@ -184,14 +184,31 @@ fn holds_for_list(decision: &SharedDecision, decisions: &[&SharedDecision], requ
     }
 }
 
-/// Returns true if a person has opened a report about which nobody had decided: it is no part of the finding any longer.
+/// Returns true if a person has opened a report about which nobody had decided, and has not taken that back: it is no part of the
+/// finding any longer.
 fn is_decided_for_itself(decisions: &[&SharedDecision]) -> bool {
-    decisions.iter().any(|decision| {
-        decision.actor == Actor::User
-            && decision.action == TriageAction::Set
-            && decision.status == FindingStatus::Open
-            && decision.over.is_empty()
-    })
+    let is_opened = |decision: &SharedDecision| {
+        decision.actor == Actor::User && decision.status == FindingStatus::Open && decision.action != TriageAction::Undo
+    };
+    let is_first = |decision: &SharedDecision| decision.action == TriageAction::Set && decision.over.is_empty();
+    if !decisions.iter().any(|decision| is_opened(decision) && is_first(decision)) {
+        return false;
+    }
+    // A decision is later than those that its author knew.
+    let mut decisions = decisions.to_vec();
+    decisions.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    let (mut openings, mut undone): (BTreeSet<&DecisionId>, BTreeSet<&DecisionId>) = Default::default();
+    for decision in decisions {
+        let is_about = |ids: &BTreeSet<&DecisionId>| decision.over.iter().any(|id| ids.contains(id));
+        let is_redone = decision.action == TriageAction::Redo && is_about(&undone);
+        if is_opened(decision) && (is_first(decision) || is_redone) {
+            openings.insert(&decision.id);
+        } else if decision.action == TriageAction::Undo && is_about(&openings) {
+            openings.retain(|id| !decision.over.contains(id));
+            undone.insert(&decision.id);
+        }
+    }
+    !openings.is_empty()
 }
 
 #[cfg(test)]

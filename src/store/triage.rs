@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{DisputeSide, Store, StoreError, TeamMembership, TeamProgress};
+use super::{DisputeSide, LastLines, Store, StoreError, TeamMembership, TeamProgress};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
-    Rating, SnoozeEnd, Time, TriageAction,
+    Rating, RunId, SnoozeEnd, Time, TriageAction,
 };
 
 /// Direction of a step through what an author has decided.
@@ -282,22 +282,36 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
+            let merged = self.merge_undone_reports(&decisions, &lines)?;
+            let seen = withdraw_from_obsolete(&decisions, &mut lines);
             let mut new = lines.clone();
-            new.extend(self.merge_undone_reports(&decisions, &lines)?);
+            new.extend(merged);
+            new.extend_from_slice(&seen);
             let standing = find_standing(&decisions, &mut new)?;
-            let is_followed = |line: &Disposition| {
-                standing.iter().any(|other| (&other.finding_id, other.status) == (&line.finding_id, line.status))
+            let left: HashSet<(&FindingId, Option<&RunId>)> =
+                new.iter().map(|line| (&line.finding_id, line.run_id.as_ref())).collect();
+            let told = [seen.as_slice(), standing.as_slice()].concat();
+            let told = LastLines::new(&told);
+            let before = LastLines::new(&decisions);
+            let is_left = |line: &Disposition| left.contains(&(&line.finding_id, line.run_id.as_ref()));
+            // A finding that follows its report has no line of the step.
+            let find_standing_line = |line: &Disposition| {
+                told.get(&line.finding_id).or_else(|| before.get(&line.finding_id).filter(|_| !is_left(line)))
             };
-            lines.retain(|line| new.contains(line) || is_followed(line));
-            if lines.is_empty() {
+            let said: Vec<Disposition> = match direction {
+                UndoDirection::Undo => lines.iter().map(|line| say_standing(line, find_standing_line(line))).collect(),
+                UndoDirection::Redo => {
+                    let is_made = |line: &&Disposition| {
+                        is_left(line) || told.get(&line.finding_id).is_some_and(|told| told.status == line.status)
+                    };
+                    lines.iter().filter(is_made).cloned().collect()
+                }
+            };
+            if said.is_empty() {
                 return Ok(UndoOutcome::Nothing);
             }
-            new.extend_from_slice(&standing);
-            self.append_dispositions(&new)?;
-            Ok(UndoOutcome::Decided(match direction {
-                UndoDirection::Undo => lines.into_iter().map(|line| say_standing(line, &standing)).collect(),
-                UndoDirection::Redo => lines,
-            }))
+            self.append_dispositions(&[new.as_slice(), standing.as_slice()].concat())?;
+            Ok(UndoOutcome::Decided(said))
         })
     }
 
@@ -488,6 +502,9 @@ impl<'a> UndoStacks<'a> {
                 || direction == UndoDirection::Undo && to.is_undecided() && self.author.may_withdraw(set);
             (present == from || is_withdrawn()).then_some((place, set, present, to))
         });
+        // It has followed the decision once more for each time that another machine has redone it.
+        let mut followers = HashSet::new();
+        let changes = changes.filter(|(_, set, ..)| !set.follows_report() || followers.insert(&set.finding_id));
         let changes: Vec<(usize, &Disposition, FindingStatus, FindingStatus)> = changes.collect();
         if changes.is_empty() {
             return None;
@@ -511,9 +528,35 @@ impl<'a> UndoStacks<'a> {
     }
 }
 
+/// Lets lines of an undo that would make findings obsolete only take back what was decided: that a finding is obsolete is what this
+/// machine has seen, and no decision that holds for others. Returns the lines that make the findings obsolete again here; the caller
+/// appends them after the others.
+fn withdraw_from_obsolete(log: &[Disposition], lines: &mut [Disposition]) -> Vec<Disposition> {
+    let is_meant = |line: &Disposition| line.action == TriageAction::Undo && line.status == FindingStatus::Obsolete;
+    if !lines.iter().any(is_meant) {
+        return Vec::new();
+    }
+    // What follows from forgetting a machine is no evidence.
+    let is_evidence = |line: &&Disposition| {
+        !line.is_decision() && line.status == FindingStatus::Obsolete && line.forgotten_machine().is_none()
+    };
+    let seen: HashMap<&FindingId, &Disposition> =
+        log.iter().filter(is_evidence).map(|line| (&line.finding_id, line)).collect();
+    let mut again = Vec::new();
+    for line in lines.iter_mut().filter(|line| is_meant(line)) {
+        line.status = FindingStatus::Open;
+        line.reason.clear();
+        let seen = seen.get(&line.finding_id);
+        again.extend(seen.map(|seen| Disposition { previous: FindingStatus::Open, ..(*seen).clone() }));
+    }
+    again
+}
+
 /// Returns what became of the finding of an undone line: the decision of the team, or the evidence of a review, that stands.
-fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
-    match standing.iter().rev().find(|other| other.finding_id == line.finding_id) {
+fn say_standing(line: &Disposition, standing: Option<&Disposition>) -> Disposition {
+    match standing {
+        // Nobody has decided so.
+        Some(other) if other.is_withdrawal() => Disposition { status: other.status, ..line.clone() },
         // The finding of a panel's list speaks for a report that gave way.
         Some(other) if other.merged_into.is_none() => Disposition {
             status: other.status,
@@ -521,9 +564,9 @@ fn say_standing(line: Disposition, standing: &[Disposition]) -> Disposition {
             reason: other.reason.clone(),
             team: other.team.clone(),
             ci: other.ci,
-            ..line
+            ..line.clone()
         },
-        Some(_) | None => line,
+        Some(_) | None => line.clone(),
     }
 }
 

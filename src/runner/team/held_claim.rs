@@ -277,6 +277,11 @@ mod tests {
             let lease = Lease { is_interrupted: true, ..Lease::new_taken() };
             Self { lease: Arc::new(Mutex::new(lease)), orders: channel().0, late_answer: None, is_told: false }
         }
+
+        /// Lets the database not answer the next renewal.
+        pub(in crate::runner) fn lose_database(&self) {
+            lock(&self.lease).is_away = true;
+        }
     }
 
     fn taken(is_renewal: bool) -> Result<ClaimAttempt, DatabaseError> {

@@ -2,14 +2,14 @@
 //! after an undo, and findings of panels' lists follow what is decided about their reports. The next exchange would find the same: all
 //! compare the log with the decisions of the team by [`update_log`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::merge_log::{LogOwner, update_log};
 use super::merged_reports::PanelLists;
 use super::read_person;
 use super::received_records::load_decisions_about;
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, MachineName, Time, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, MachineName, RunId, Time, TriageAction};
 use crate::git::Repo;
 use crate::store::triage::{UndoDirection, UndoOutcome};
 use crate::store::{Store, StoreError, TeamMembership};
@@ -29,7 +29,7 @@ pub fn undo_or_redo_triage(
     let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
     store.undo_or_redo(direction, actor, Some(person.email.as_str()), at, |log, new| {
         let Some(known) = KnownTeam::load(store)? else { return Ok(Vec::new()) };
-        new.retain(|line| !known.follows_anyway(line, log));
+        known.leave_out_followers(log, new);
         known.find_standing((repo, store), (log, new.as_slice()), at)
     })
 }
@@ -68,17 +68,29 @@ impl KnownTeam {
         Ok(Some(Self { team, forgotten, lists }))
     }
 
-    /// Returns true for the line of a redo by which this machine would decide about the finding of a list for itself, although the
-    /// finding follows the decision about its report that is redone, too.
-    fn follows_anyway(&self, line: &Disposition, log: &[Disposition]) -> bool {
-        let is_repeated = |set: &Disposition| {
-            set.action == TriageAction::Set
-                && set.follows_report()
-                && (&set.finding_id, &set.group, &set.run_id) == (&line.finding_id, &line.group, &line.run_id)
+    /// Leaves out the lines of an undo or redo by which this machine would decide about the findings of lists for itself, although these
+    /// follow the decisions about their reports that are undone or redone, too.
+    fn leave_out_followers(&self, log: &[Disposition], new: &mut Vec<Disposition>) {
+        let is_known = |line: &Disposition| {
+            let run = line.run_id.as_ref().filter(|_| line.action != TriageAction::Set);
+            run.is_some_and(|run| self.lists.knows_reports_of(run))
         };
-        line.action == TriageAction::Redo
-            && line.run_id.as_ref().is_some_and(|run| self.lists.knows_reports_of(run))
-            && log.iter().any(is_repeated)
+        if !new.iter().any(is_known) {
+            return;
+        }
+        let followed = log.iter().filter(|line| line.action == TriageAction::Set && line.follows_report());
+        let followed: HashSet<_> = followed.map(name_source).collect();
+        let undone = list_undone(new);
+        let is_report_undone = |listed: &FindingId| {
+            let reports = self.lists.reports.add_reports(&BTreeSet::from([listed.clone()]));
+            reports.iter().any(|report| report != listed && undone.contains(report))
+        };
+        let follows_anyway = |line: &Disposition| {
+            is_known(line)
+                && followed.contains(&name_source(line))
+                && (line.action == TriageAction::Redo || is_report_undone(&line.finding_id))
+        };
+        new.retain(|line| !follows_anyway(line));
     }
 
     /// Does the same as [`find_standing`].
@@ -101,6 +113,11 @@ impl KnownTeam {
         let owner = LogOwner { team, person: &person, forgotten, now };
         Ok(update_log(&[log, new].concat(), decisions, &findings, lists, owner).lines)
     }
+}
+
+/// Returns what a line about the finding of a list has in common with the line by which the finding followed a report.
+fn name_source(line: &Disposition) -> (&FindingId, &str, Option<&RunId>) {
+    (&line.finding_id, line.group.as_str(), line.run_id.as_ref())
 }
 
 /// Returns the findings of undone decisions.

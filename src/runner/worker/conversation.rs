@@ -312,6 +312,7 @@ impl RunWorker<'_> {
             // 0 means that no byte arrived.
             let first_ms = watching.first.map_or(0, |first| (first.as_millis() as u64).max(1));
             let took_ms = watching.began.elapsed().as_millis() as u64;
+            let was_stopped = watching.claimed.was_stopped();
             let waits = watching.waits;
             talk.background.start(self.services);
             self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
@@ -321,7 +322,7 @@ impl RunWorker<'_> {
                 }
                 Err(error) if error.cancelled => match self.cancel_watch.check() {
                     // Another machine may have reviewed the same while the request waited.
-                    None if self.is_claim_in_doubt() => continue,
+                    None if was_stopped => continue,
                     reason => return Ok(ConversationEvent::CancelAsked(reason.unwrap_or(CancelReason::UserStop))),
                 },
                 Err(error) => error,

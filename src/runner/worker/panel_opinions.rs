@@ -220,16 +220,15 @@ impl RunWorker<'_> {
         self.flush()?;
         requests.spent.add_request(batch.tokens, batch.limit);
         pulse.begin_turn(self.now(), turn);
-        let began = Instant::now();
-        let (answer, first) = loop {
-            let (asked, now) = (&self.cancel_watch, self.now());
+        let (answer, began, first) = loop {
+            let (asked, now, began) = (&self.cancel_watch, self.now(), Instant::now());
             let claimed = self.begin_request(&opened.name);
             let mut watch = OpinionWatch { asked, pulse: &mut *pulse, now, began, first: None, claimed };
             let answer = opened.chat.respond(&batch.request, &mut watch);
-            let first = watch.first;
-            let is_stopped = answer.as_ref().is_err_and(|error| error.cancelled);
-            if !is_stopped || self.cancel_watch.check().is_some() || !self.is_claim_in_doubt() {
-                break (answer, first);
+            let (first, was_stopped) = (watch.first, watch.claimed.was_stopped());
+            let is_cancelled = answer.as_ref().is_err_and(|error| error.cancelled);
+            if !is_cancelled || self.cancel_watch.check().is_some() || !was_stopped {
+                break (answer, began, first);
             }
             // Another machine may have reviewed the same while the request waited.
             if let Some(reason) = self.wait_until_allowed(pulse)? {

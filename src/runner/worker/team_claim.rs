@@ -1,5 +1,6 @@
 //! Waits for an equivalent review on another machine of the team, and takes its result.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -70,9 +71,15 @@ pub(super) struct ClaimedRequest<'a> {
     /// Claim of the review in the team's database.
     claim: Option<&'a HeldClaim>,
     answer: AnswerTracker,
+    /// True once the request was found to be perhaps needless.
+    is_stopped: Cell<bool>,
 }
 
-impl ClaimedRequest<'_> {
+impl<'a> ClaimedRequest<'a> {
+    fn new(claim: Option<&'a HeldClaim>, is_agent: bool) -> Self {
+        Self { claim, answer: AnswerTracker::new(is_agent), is_stopped: Cell::new(false) }
+    }
+
     /// Takes the next progress of the request into account.
     pub(super) fn add(&mut self, progress: &ChatProgress) {
         self.answer.add(progress);
@@ -81,7 +88,15 @@ impl ClaimedRequest<'_> {
     /// Returns true if another machine may have reviewed the same while the request waits. An answer that is on its way is paid for,
     /// whoever has the claim now.
     pub(super) fn may_be_needless(&self) -> bool {
-        !self.answer.is_under_way() && self.claim.is_some_and(HeldClaim::is_in_doubt)
+        let is_needless = !self.answer.is_under_way() && self.claim.is_some_and(HeldClaim::is_in_doubt);
+        self.is_stopped.set(self.is_stopped.get() || is_needless);
+        is_needless
+    }
+
+    /// Returns true if [`ClaimedRequest::may_be_needless`] has stopped the request. The database may be lost since, so that it can no
+    /// longer be asked about the claim.
+    pub(super) fn was_stopped(&self) -> bool {
+        self.is_stopped.get()
     }
 }
 
@@ -90,12 +105,7 @@ impl RunWorker<'_> {
     pub(super) fn begin_request(&self, reviewer: &str) -> ClaimedRequest<'_> {
         let reviewer = self.services.settings.reviewers.get(reviewer);
         let is_agent = reviewer.is_some_and(|reviewer| reviewer.kind == ReviewerKind::Command);
-        ClaimedRequest { claim: self.claim.as_ref(), answer: AnswerTracker::new(is_agent) }
-    }
-
-    /// Returns true if another machine may have had the claim of the run since the run took it.
-    pub(super) fn is_claim_in_doubt(&self) -> bool {
-        self.claim.as_ref().is_some_and(HeldClaim::is_in_doubt)
+        ClaimedRequest::new(self.claim.as_ref(), is_agent)
     }
 
     /// Begins to connect to the team's database, if the run will need a claim as far as its record says.
@@ -439,10 +449,17 @@ mod tests {
             ("an agent that waits for the budget", true, Some(&in_doubt), vec![waiting()], true),
             ("an agent that waits for its provider", true, Some(&in_doubt), vec![sent(), waiting()], false),
         ] {
-            let mut request = ClaimedRequest { claim, answer: AnswerTracker::new(is_agent) };
+            let mut request = ClaimedRequest::new(claim, is_agent);
             told.iter().for_each(|progress| request.add(progress));
+            assert!(!request.was_stopped(), "{title}");
             assert_eq!(request.may_be_needless(), expected, "{title}");
+            assert_eq!(request.was_stopped(), expected, "{title}");
         }
+        // The database is lost before the request has ended: nobody has stopped the run.
+        let request = ClaimedRequest::new(Some(&in_doubt), false);
+        assert!(request.may_be_needless());
+        in_doubt.lose_database();
+        assert!(!request.may_be_needless() && request.was_stopped());
     }
 
     #[test]

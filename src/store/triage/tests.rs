@@ -2,7 +2,7 @@
 
 use super::UndoDirection::{Redo, Undo};
 use super::*;
-use crate::domain::{DecisionId, RunId, TeamClock, TeamOrigin, TeamPerson};
+use crate::domain::{DecisionId, TeamClock, TeamOrigin, TeamPerson};
 
 fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
     Disposition {
@@ -99,6 +99,29 @@ fn a_decision_that_a_panel_took_over_goes_back_with_the_decision_itself() {
         log.extend(lines.into_iter().flatten());
     }
     assert_eq!(steps, ["c open", "a open, b open", "", "a dismissed, b dismissed", "c addressed"]);
+}
+
+#[test]
+fn an_undo_decides_for_nobody_that_a_finding_is_obsolete() {
+    use FindingStatus::{Addressed, Dismissed, Obsolete, Open};
+    let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
+    let id = |letter: char| line(letter, "", Open, Open, "").finding_id;
+    let merge = Disposition::from_merge(&id('a'), Open, &id('b'), &run, Time::UNIX_EPOCH);
+    let gone = Disposition { actor: Actor::Engine, ..line('c', "0", Open, Obsolete, "the code is gone") };
+    let forgotten: MachineName = "eve-1".parse().expect("a name");
+    let forgotten =
+        Disposition::from_forgetting(&forgotten, id('d'), (Open, Obsolete), String::new(), Time::UNIX_EPOCH);
+    let decided = ['a', 'c', 'd'].map(|letter| line(letter, "1", Obsolete, Dismissed, "intended"));
+    let mut log = vec![merge.clone(), gone.clone(), forgotten];
+    log.extend(decided);
+    log.push(line('e', "1", Addressed, Dismissed, "intended"));
+    let mut lines = undo(&log, Time::UNIX_EPOCH).expect("lines");
+    let seen = withdraw_from_obsolete(&log, &mut lines);
+    let said: Vec<(&str, FindingStatus, &str)> =
+        lines.iter().map(|line| (&line.finding_id.as_str()[2..3], line.status, line.reason.as_str())).collect();
+    assert_eq!(said, [("a", Open, ""), ("c", Open, ""), ("d", Open, ""), ("e", Addressed, "")]);
+    assert!(lines[..3].iter().all(Disposition::is_withdrawal));
+    assert_eq!(seen, [merge, gone], "what the machine has seen holds there");
 }
 
 #[test]
@@ -205,6 +228,18 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
             ],
             "zy",
             "a open|a addressed",
+        ),
+        (
+            "one that was redone there, and that the list follows once more",
+            vec![
+                one(),
+                taken_over(),
+                sent(2, ada, Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") }),
+                sent(3, ada, Disposition { action: TriageAction::Redo, ..line('a', "t_1", Open, Dismissed, "x") }),
+                Disposition { run_id: taken_over().run_id, ..sent(3, ada, line('b', "t_1", Open, Dismissed, "x")) },
+            ],
+            "zyz",
+            "a open, b open|a dismissed, b dismissed|a open, b open",
         ),
         ("nobody else's", vec![sent(1, bob, line('a', "t_1", Open, Dismissed, "x"))], "z", ""),
         (
@@ -431,6 +466,7 @@ fn an_undone_line_says_what_stands() {
     };
     let sent = |status| Disposition { team: Some(bob()), ..line('a', "t_9", Open, status, "by Bob") };
     let claim = Disposition { actor: Actor::Assistant, ..sent(Addressed) };
+    let taken_back = Disposition { action: TriageAction::Undo, ..sent(Unresolved) };
     let seen = Disposition { actor: Actor::Engine, ..line('a', "e", Addressed, Unresolved, "seen again") };
     let merge = Disposition { merged_into: Some(line('b', "", Open, Open, "").finding_id), ..seen.clone() };
     let merge = Disposition { status: Obsolete, ..merge };
@@ -443,9 +479,10 @@ fn an_undone_line_says_what_stands() {
         ("a claim", vec![claim.clone()], (Addressed, "by Bob", Actor::Assistant, true)),
         ("what a review has seen since", vec![claim, seen], (Unresolved, "seen again", Actor::Engine, false)),
         ("a report that gave way", vec![sent(Dismissed), merge], (Open, "", Actor::User, false)),
+        ("what Bob took back", vec![sent(Dismissed), taken_back], (Unresolved, "", Actor::User, false)),
     ] {
         let undone = Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") };
-        let said = say_standing(undone, &standing);
+        let said = say_standing(&undone, LastLines::new(&standing).get(&undone.finding_id));
         assert_eq!((said.status, said.reason.as_str(), said.actor, said.team.is_some()), expected, "{title}");
         assert_eq!((said.previous, said.action), (Dismissed, TriageAction::Undo), "{title}");
     }

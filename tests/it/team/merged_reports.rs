@@ -171,7 +171,7 @@ fn who_undoes_and_redoes_on_another_machine_decides_nothing_about_the_finding_it
 
     run(&laptop, &["undo"], DONE);
     assert_status(&[&laptop], &listed, "open");
-    sync(&laptop);
+    assert_eq!(sync(&laptop)["sent"]["decisions"], 1, "about the report: the finding follows it");
     let said = run(&laptop, &["redo"], DONE);
     assert!(said.contains(&format!("{listed}  open -> dismissed  (intended)")), "{said}");
     assert_status(&[&laptop], &listed, "dismissed");
@@ -185,6 +185,57 @@ fn who_undoes_and_redoes_on_another_machine_decides_nothing_about_the_finding_it
     exchange();
     assert_status(&machines, &listed, "open");
     assert_status(&machines[1..], &report, "open");
+}
+
+#[test]
+fn who_undoes_on_the_machine_of_the_panel_decides_for_nobody_that_the_report_is_obsolete() {
+    let team = Team::new();
+    let (bob, ada, laptop) = (team.member("Bob"), team.member("Ada"), team.machine("Bob"));
+    join(&laptop, "bob-2");
+    [&bob, &laptop].iter().for_each(|machine| use_agents(machine));
+    let (listed, reviewer, report) = review_with_panel(&laptop);
+    review_with(&bob, &reviewer);
+    let (machines, others) = ([&bob, &ada, &laptop], [&bob, &ada]);
+    let exchange = || [&bob, &laptop, &ada, &bob, &laptop].iter().for_each(|machine| drop(sync(machine)));
+    exchange();
+    assert_status(&[&laptop], &report, "obsolete");
+
+    // Somebody opens the report there, and takes that back: it is a part of the finding again, on every machine.
+    run(&laptop, &["triage", &report, "open"], DONE);
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said, format!("{report}  open -> obsolete  (the panel lists the problem as {listed})\n"));
+    exchange();
+    assert_status(&others, &report, "open");
+    assert_status(&[&laptop], &report, "obsolete");
+    run(&bob, &["triage", &report, "dismissed", "--reason", "intended"], DONE);
+    exchange();
+    assert_status(&machines, &listed, "dismissed");
+    assert_status(&machines, &report, "dismissed");
+
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said, format!("{listed}  dismissed -> open\n"), "the report gives way to the finding again");
+    assert_status(&[&laptop], &report, "obsolete");
+    assert_eq!(sync(&laptop)["sent"]["decisions"], 1, "about the report");
+    exchange();
+    assert_status(&machines, &listed, "open");
+    assert_status(&others, &report, "open");
+    assert_status(&[&laptop], &report, "obsolete");
+    run(&laptop, &["redo"], DONE);
+    exchange();
+    assert_status(&machines, &listed, "dismissed");
+    assert_status(&machines, &report, "dismissed");
+
+    // What somebody else has decided about the report stands afterwards.
+    run(&bob, &["undo"], DONE);
+    exchange();
+    run(&bob, &["redo"], DONE);
+    run(&ada, &["triage", &report, "dismissed", "--reason", "known"], DONE);
+    exchange();
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said, format!("{listed}  stays dismissed, as Ada decided  (known)\n"));
+    exchange();
+    assert_status(&machines, &listed, "dismissed");
+    assert_status(&others, &report, "dismissed");
 }
 
 #[test]

@@ -163,8 +163,12 @@ impl Machine {
 
     /// Undoes the last step, after which decisions of others may stand at once.
     fn undo(&mut self, at: Time) {
+        self.step(UndoDirection::Undo, at);
+    }
+
+    fn step(&mut self, direction: UndoDirection, at: Time) {
         let log = TriageLog { decisions: &self.log, snoozes: &self.snoozes, ratings: &self.ratings };
-        match find_next_step(log, UndoAuthor::here(Actor::User), UndoDirection::Undo, at) {
+        match find_next_step(log, UndoAuthor::here(Actor::User), direction, at) {
             Some(UndoStep::Decide(lines)) => {
                 let findings = list_undone(&lines);
                 self.log.extend(lines);

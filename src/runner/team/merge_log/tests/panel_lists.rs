@@ -117,8 +117,8 @@ fn list_orders(count: usize) -> Vec<Vec<usize>> {
 fn every_machine_that_has_a_list_and_the_decisions_finds_the_same_statuses_in_any_order() {
     let at = |seconds: i64| Time::from_second(seconds).expect("a time");
     // `1@2:0:dismissed` decides on machine 1 at second 2 about report 0, `bot-1@60:0:addressed` lets the assistant there claim, `1@3:undo`
-    // undoes there, and `1>2` delivers what machine 1 has decided to machine 2. Then the list of machine 0 and all decisions arrive at
-    // each machine in any order. The statuses of finding 1 are those with the list, and without it.
+    // undoes there, `1@4:redo` makes that again, and `1>2` delivers what machine 1 has decided to machine 2. Then the list of machine 0 and
+    // all decisions arrive at each machine in any order. The statuses of finding 1 are those with the list, and without it.
     for (title, script, [expected, without_list]) in [
         ("a dismissal", "1@2:0:dismissed", ["dismissed", "open"]),
         ("taken back", "1@2:0:dismissed 1@3:undo", ["open", "open"]),
@@ -132,6 +132,8 @@ fn every_machine_that_has_a_list_and_the_decisions_finds_the_same_statuses_in_an
         ("the later of two reports", "1@2:0:dismissed 2@60:2:addressed", ["addressed", "open"]),
         ("the other one of two reports", "1@2:0:dismissed 2@60:2:addressed 2@61:undo", ["dismissed", "open"]),
         ("decided for itself", "1@2:0:open 1@3:0:dismissed", ["open", "open"]),
+        ("opened, which was taken back", "1@2:0:open 1@3:undo 1@4:0:dismissed", ["dismissed", "open"]),
+        ("opened again after that", "1@2:0:open 1@3:undo 1@4:redo 1>2 2@5:0:dismissed", ["open", "open"]),
         ("opened after a decision", "1@2:0:dismissed 1>2 2@3:0:open 2@4:0:dismissed", ["dismissed", "open"]),
         (
             "opened after a decision that was taken back",
@@ -165,7 +167,8 @@ fn every_machine_that_has_a_list_and_the_decisions_finds_the_same_statuses_in_an
             let machine: usize = machine.parse().expect("a machine");
             let (machine, time) = (&mut deciders[machine - 1], at(second.parse().expect("a second")));
             match rest {
-                ["undo"] => machine.undo(time),
+                ["undo"] => machine.step(UndoDirection::Undo, time),
+                ["redo"] => machine.step(UndoDirection::Redo, time),
                 [about, status] => {
                     let about = finding(about.parse().expect("a number"));
                     machine.append(about, status.parse().expect("a status"), actor, time, format!("t_{second}"));
