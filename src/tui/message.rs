@@ -490,6 +490,7 @@ impl AppCommand {
                 | Self::LoadReported { .. }
                 | Self::Filter { .. }
                 | Self::ListFiles { .. }
+                | Self::CompareScopes { .. }
         )
     }
 }

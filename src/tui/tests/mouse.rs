@@ -199,7 +199,7 @@ fn dragging_over_lines_of_the_diff_marks_them_as_v_does() {
     point(&mut app, MouseKind::Drag, x, from + 1);
     assert_eq!(marked(&app), Some((2, 6)), "the button is not held");
     press(&mut app, "c");
-    assert!(screen(&app).contains("src/invoice/total.rs:2-6"), "{}", screen(&app));
+    assert!(screen(&app).contains("Comment on total.rs:2-6"), "{}", screen(&app));
     press(&mut app, "Esc");
     assert_eq!(marked(&app), Some((2, 6)));
     // The next click ends it; a range of v goes on to the click.
