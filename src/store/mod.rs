@@ -131,6 +131,7 @@ pub use watcher_state::WatcherInfo;
 pub use watcher_state::WatcherStatus;
 
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::domain::{Actor, Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
@@ -436,6 +437,14 @@ impl Store {
     /// Returns an error when `runs.ndjson` cannot be read.
     pub fn run(&self, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
         Ok(run_record::find_latest_record(&self.runs_path(), id)?.map(|latest| latest.record))
+    }
+
+    /// Returns the latest records of these runs, without those that do not exist. The file is read once, whatever their number.
+    ///
+    /// # Errors
+    /// Returns an error when `runs.ndjson` cannot be read.
+    pub fn runs_of(&self, ids: &HashSet<&RunId>) -> Result<HashMap<RunId, RunRecord>, StoreError> {
+        run_record::find_latest_records(&self.runs_path(), ids)
     }
 
     /// Updates a run's record: reads its latest line, applies `change`, and appends the result. Fields unknown to this

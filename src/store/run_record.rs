@@ -1,5 +1,6 @@
 //! Reads the latest record of a run in `runs.ndjson`, and merges changes so that unknown fields are kept.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -48,6 +49,31 @@ pub(super) fn find_latest_record(path: &Path, id: &RunId) -> Result<Option<Lates
     })
 }
 
+/// Returns the latest records of these runs. The file is read once, from its end, and only as far as needed.
+pub(super) fn find_latest_records(
+    path: &Path,
+    wanted: &HashSet<&RunId>,
+) -> Result<HashMap<RunId, RunRecord>, StoreError> {
+    let mut found: HashMap<RunId, RunRecord> = HashMap::new();
+    let Some(file) = files::open_read(path)?.filter(|_| !wanted.is_empty()) else { return Ok(found) };
+    lines::read_backwards(&file, |line| {
+        // In lines that this version writes, the id is the first field, and most lines need no parsing.
+        let first = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
+        let id = first.and_then(|id| std::str::from_utf8(id).ok()).and_then(|id| id.parse::<RunId>().ok());
+        if id.is_some_and(|id| !wanted.contains(&id) || found.contains_key(&id)) {
+            return ControlFlow::Continue(());
+        }
+        if let Ok(record) = serde_json::from_slice::<RunRecord>(line)
+            && wanted.contains(&record.run_id)
+        {
+            found.entry(record.run_id.clone()).or_insert(record);
+        }
+        if found.len() < wanted.len() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .map_err(StoreError::io("read", path))?;
+    Ok(found)
+}
+
 /// Converts a record to a JSON object.
 pub(super) fn to_object(record: &RunRecord) -> Result<Map<String, Value>, StoreError> {
     match serde_json::to_value(record) {
@@ -80,6 +106,35 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_latest_records_of_many_runs_are_those_of_each() {
+        let id = |n: u32| -> RunId { format!("ar_{n:026}").parse().expect("an id") };
+        let line = |n: u32, epoch: u64| {
+            let at = "2026-01-02T03:04:05Z";
+            json!({
+                "run_id": id(n), "status": "completed", "created_at": at, "updated_at": at, "source": "cli", "scope": "all",
+                "reviewer": "builtin", "scope_hash": "s", "worktree": "/w", "epoch": epoch,
+            })
+        };
+        let mut text: String =
+            [(1, 1), (2, 1), (1, 2), (3, 1), (2, 7)].map(|(n, epoch)| format!("{}\n", line(n, epoch))).concat();
+        // The id at another place, a line of a later version, and no line.
+        let moved = line(4, 5).to_string().replacen(&format!("\"run_id\":\"{}\",", id(4)), "", 1);
+        text.push_str(&format!("{{\"x\":1,\"run_id\":\"{}\",{}\n", id(4), moved.trim_start_matches('{')));
+        text.push_str(&format!("{{\"run_id\":\"{}\",\"status\":7}}\nrubbish\n", id(2)));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("runs.ndjson");
+        std::fs::write(&path, text).expect("written");
+        let ids: Vec<RunId> = [1, 2, 4, 9].map(id).into();
+        let found = find_latest_records(&path, &ids.iter().collect()).expect("readable");
+        for id in &ids {
+            let alone = find_latest_record(&path, id).expect("readable").map(|latest| latest.record);
+            assert_eq!(found.get(id), alone.as_ref(), "{id}");
+        }
+        assert_eq!((found.len(), found[&ids[0]].subject.epoch), (3, 2));
+        assert!(find_latest_records(&path, &HashSet::new()).expect("readable").is_empty());
+    }
 
     #[test]
     fn what_is_not_known_stays_and_what_is_known_can_go() {

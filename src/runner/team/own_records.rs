@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::SyncError;
 use super::held_back::is_held_back;
 use crate::domain::{
-    DecisionClock, DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview,
+    DecisionClock, DecisionId, Disposition, FindingId, RunId, RunRecord, SharedDecision, SharedPatterns, SharedReview,
     SuppressedReport, SuppressionReason, TeamPerson, TeamRecord, content_hash,
 };
 use crate::knowledge::cache::KnowledgeCache;
@@ -71,8 +71,11 @@ pub fn collect(
         }
     }
     if filter.shares_reviews() {
-        for run in ended.iter().filter(|run| !known.runs.contains(*run)) {
-            if let Some(review) = build_review(services, team, person, filter, run)? {
+        let unknown: Vec<&RunId> = ended.iter().filter(|run| !known.runs.contains(*run)).collect();
+        let mut records = store.runs_of(&unknown.iter().copied().collect())?;
+        for run in unknown {
+            let Some(record) = records.remove(run) else { continue };
+            if let Some(review) = build_review(services, team, person, filter, record)? {
                 own.add(review);
             }
         }
@@ -255,11 +258,10 @@ fn build_review(
     team: &TeamMembership,
     person: &TeamPerson,
     filter: &OutgoingFilter,
-    run: &RunId,
+    record: RunRecord,
 ) -> Result<Option<TeamRecord>, SyncError> {
-    let Some(output) = services.store.output(run)? else { return Ok(None) };
-    // The record may have got more than its result: which run replaced it.
-    let Some(record) = services.store.run(run)? else { return Ok(None) };
+    // The record may have got more than the one in the output: which run replaced it.
+    let Some(output) = services.store.output(&record.run_id)? else { return Ok(None) };
     // What a panel has merged travels with the panel's own run.
     if output.damage.is_some() || record.links.member_of.is_some() {
         return Ok(None);
