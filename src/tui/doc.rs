@@ -226,20 +226,32 @@ pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Returns the first grapheme of a text; `None` if the text is empty. Most graphemes of a screen are an ASCII character before
+/// another one or stand alone, which needs no tables of Unicode: they were a tenth of the time of a frame.
+pub fn first_grapheme(text: &str) -> Option<&str> {
+    match text.as_bytes() {
+        [] => None,
+        // Nothing joins two ASCII characters but a line end, which is no part of a line.
+        [0..=0x7f] | [0..=0x7f, 0..=0x7f, ..] => text.get(..1),
+        // Nor do lines and blocks (U+2500 to U+25BF) join each other or ASCII.
+        [0xe2, 0x94..=0x96, _]
+        | [0xe2, 0x94..=0x96, _, 0..=0x7f, ..]
+        | [0xe2, 0x94..=0x96, _, 0xe2, 0x94..=0x96, ..] => text.get(..3),
+        _ => text.graphemes(true).next(),
+    }
+}
+
 /// Returns the longest prefix of `text` that is at most `width` columns wide, and its width.
 pub fn fit_start(text: &str, width: usize) -> (&str, usize) {
-    if text.len() <= width && text.is_ascii() {
-        return (text, text.len());
-    }
-    let mut used = 0;
-    for (at, grapheme) in text.grapheme_indices(true) {
-        let size = grapheme.width();
+    let (mut at, mut used) = (0, 0);
+    while let Some(grapheme) = first_grapheme(&text[at..]) {
+        let size = if grapheme.len() == 1 { 1 } else { grapheme.width() };
         if used + size > width {
-            return (&text[..at], used);
+            break;
         }
-        used += size;
+        (at, used) = (at + grapheme.len(), used + size);
     }
-    (text, used)
+    (&text[..at], used)
 }
 
 /// Shortens a text to at most `width` columns at its end; cuts between words if that loses at most a third of the
@@ -293,6 +305,9 @@ pub fn shorten_middle(path: &str, width: usize, ellipsis: &str) -> String {
 
 /// Returns the longest suffix of `text` that is at most `width` columns wide.
 pub fn fit_end(text: &str, width: usize) -> &str {
+    if text.is_ascii() {
+        return &text[text.len().saturating_sub(width)..];
+    }
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true).rev() {
         used += grapheme.width();
@@ -305,7 +320,30 @@ pub fn fit_end(text: &str, width: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Splits a text with [`first_grapheme`].
+    fn split(mut text: &str) -> Vec<&str> {
+        let mut graphemes = Vec::new();
+        while let Some(grapheme) = first_grapheme(text) {
+            text = &text[grapheme.len()..];
+            graphemes.push(grapheme);
+        }
+        graphemes
+    }
+
+    proptest! {
+        /// Letters, accents, what stands before letters (U+0600), lines and blocks, flags, emoji and their joiners, Hangul and
+        /// Devanagari that join, in any order.
+        #[test]
+        fn graphemes_are_split_as_unicode_says(
+            text in "[a-c .\u{300}\u{301}\u{600}─│▪█◀…\u{fe0f}\u{200d}\u{1f3fd}🇩🇪👩💻ᄀ\u{1161}\u{11a8}क\u{94d}ष日]{0,12}"
+        ) {
+            prop_assert_eq!(split(&text), text.graphemes(true).collect::<Vec<_>>());
+        }
+    }
 
     /// Checks a function that shortens texts: each row has a text, its columns and the expected result.
     fn check_shortened(shorten: fn(&str, usize, &str) -> String, table: &[(&str, usize, &str)]) {

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::App;
-use super::super::doc::{fit_end, fit_start};
+use super::super::doc::{first_grapheme, fit_end, fit_start};
 use super::super::glyphs::ascii_stand_in;
 use super::super::theme::Role;
 use crate::domain::text;
@@ -32,21 +31,6 @@ pub fn measure_shown(app: &App, text: &str) -> u16 {
     let text = to_shown_text(app, text);
     let width = if text.is_ascii() { text.len() } else { text.width() };
     u16::try_from(width).unwrap_or(MAX_WIDTH).min(MAX_WIDTH)
-}
-
-/// Returns the first grapheme of a text; `None` if the text is empty. Most graphemes of a screen are an ASCII character before
-/// another one or stand alone, which needs no tables of Unicode: they were a tenth of the time of a frame.
-fn first_grapheme(text: &str) -> Option<&str> {
-    match text.as_bytes() {
-        [] => None,
-        // Nothing joins two ASCII characters but a line end, which is no part of a line.
-        [0..=0x7f] | [0..=0x7f, 0..=0x7f, ..] => text.get(..1),
-        // Nor do lines and blocks (U+2500 to U+25BF) join each other or ASCII.
-        [0xe2, 0x94..=0x96, _]
-        | [0xe2, 0x94..=0x96, _, 0..=0x7f, ..]
-        | [0xe2, 0x94..=0x96, _, 0xe2, 0x94..=0x96, ..] => text.get(..3),
-        _ => text.graphemes(true).next(),
-    }
 }
 
 /// Buffer with the state that drawing needs.
@@ -209,34 +193,6 @@ impl<'a> Painter<'a> {
         let style = self.style(Role::Muted);
         for y in top..(top + size).min(height) {
             self.write_cells(x, area.y + y as u16, self.app.display.glyphs.thumb, style);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Splits a text with [`first_grapheme`].
-    fn split(mut text: &str) -> Vec<&str> {
-        let mut graphemes = Vec::new();
-        while let Some(grapheme) = first_grapheme(text) {
-            text = &text[grapheme.len()..];
-            graphemes.push(grapheme);
-        }
-        graphemes
-    }
-
-    proptest! {
-        /// Letters, accents, what stands before letters (U+0600), lines and blocks, flags, emoji and their joiners, Hangul and
-        /// Devanagari that join, in any order.
-        #[test]
-        fn graphemes_are_split_as_unicode_says(
-            text in "[a-c .\u{300}\u{301}\u{600}─│▪█◀…\u{fe0f}\u{200d}\u{1f3fd}🇩🇪👩💻ᄀ\u{1161}\u{11a8}क\u{94d}ष日]{0,12}"
-        ) {
-            prop_assert_eq!(split(&text), text.graphemes(true).collect::<Vec<_>>());
         }
     }
 }
