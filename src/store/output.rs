@@ -152,18 +152,35 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be read.
     pub fn output(&self, id: &RunId) -> Result<Option<RunOutput>, StoreError> {
+        self.read_output(id, || self.run(id))
+    }
+
+    /// Returns the result of a run like [`Store::output`], with this record, so that the file of runs is not read. For who looks
+    /// at many runs.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn output_of(&self, record: &RunRecord) -> Result<Option<RunOutput>, StoreError> {
+        self.read_output(&record.run_id, || Ok(Some(record.clone())))
+    }
+
+    fn read_output(
+        &self,
+        id: &RunId,
+        record: impl Fn() -> Result<Option<RunRecord>, StoreError>,
+    ) -> Result<Option<RunOutput>, StoreError> {
         let stored = files::read(&self.output_path(id.as_str()))?;
         let cause = if stored.is_some() { OutputDamageCause::Unreadable } else { OutputDamageCause::Missing };
         if let Some(bytes) = stored
-            && let Some(mut output) = parse_output(&bytes, || self.run(id).ok().flatten())
+            && let Some(mut output) = parse_output(&bytes, || record().ok().flatten())
         {
             // The record can change after the output was written.
-            if let Ok(Some(record)) = self.run(id) {
+            if let Ok(Some(record)) = record() {
                 output.run = record;
             }
             return Ok(Some(output));
         }
-        let Some(run) = self.run(id)? else { return Ok(None) };
+        let Some(run) = record()? else { return Ok(None) };
         let mut output = RunOutput::new(run);
         let mut reported = ReportedFindings::default();
         let mut coverage = Coverage::default();

@@ -261,7 +261,7 @@ fn build_review(
     record: RunRecord,
 ) -> Result<Option<TeamRecord>, SyncError> {
     // The record may have got more than the one in the output: which run replaced it.
-    let Some(output) = services.store.output(&record.run_id)? else { return Ok(None) };
+    let Some(output) = services.store.output_of(&record)? else { return Ok(None) };
     // What a panel has merged travels with the panel's own run.
     if output.damage.is_some() || record.links.member_of.is_some() {
         return Ok(None);
