@@ -158,7 +158,7 @@ fn newer_code_supersedes_the_review_of_older_code() {
     place.hold_reviews("max_parallel_runs = 1\n");
     place.modules("one", 2);
     let older = place.review(&["--worktree"]);
-    // Before its code is frozen, nobody can tell that it is older.
+    // What it has planned decides whether it may finish.
     let is_reviewing = || place.run(&older).status == RunStatus::Reviewing;
     let worker = wait_for("a worker that reviews", || place.worker(&older).filter(|_| is_reviewing()));
     hold_still(&place.store(), worker);
