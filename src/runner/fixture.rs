@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{ClockAndIds, Paths, Settings};
-use crate::domain::{Finding, FindingId, RunId, RunOutput, RunRecord, RunStatus};
+use crate::domain::{Finding, FindingId, RunId, RunOutput, RunRecord, RunStatus, Scope, Source};
 use crate::git::Repo;
-use crate::runner::{RepositoryRules, Services};
+use crate::runner::{BUILTIN_REVIEWER, RepositoryRules, ReviewDemand, ReviewRequest, Services};
 use crate::store::{RepoInfo, Store};
 
 /// A repository with one empty commit, and the services over it. The clock advances by a second at each look.
@@ -91,6 +91,18 @@ impl RunnerFixture {
         let output = RunOutput { findings, ..RunOutput::new(self.record(&run)) };
         self.services.store.write_output(&output).expect("written");
         run
+    }
+
+    /// Returns a request of the cockpit for a review of the last commit by the built-in reviewer.
+    pub fn request_head() -> ReviewRequest {
+        ReviewRequest {
+            scope: Some(Scope::Commit("HEAD".to_owned())),
+            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+            prompt_set: None,
+            source: Source::Cockpit,
+            started_in_session: 0,
+            demand: ReviewDemand::AsNeeded,
+        }
     }
 
     pub fn record(&self, run: &RunId) -> RunRecord {

@@ -550,8 +550,7 @@ impl Store {
             lines::read_backwards(&file, |line| {
                 // Most lines are earlier lines of a run already seen, in the form that this version writes; they need
                 // no parsing.
-                let id = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
-                if id.and_then(|id| std::str::from_utf8(id).ok()).is_some_and(|id| seen.contains(id)) {
+                if parse::peek_run_id(line).is_some_and(|id| seen.contains(id)) {
                     return ControlFlow::Continue(());
                 }
                 let Some(run) = parse::parse_run(line) else { return ControlFlow::Continue(()) };

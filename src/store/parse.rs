@@ -331,6 +331,12 @@ pub(super) fn parse_triage(line: &[u8]) -> Option<TriageStatusLine<'_>> {
     FindingId::is_valid(&status.finding_id).then_some(status)
 }
 
+/// Returns the run id of a line of `runs.ndjson` without parsing the line, as [`peek_finding_id`] does.
+pub(super) fn peek_run_id(line: &[u8]) -> Option<&str> {
+    let id = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
+    id.and_then(|id| std::str::from_utf8(id).ok())
+}
+
 /// Returns the finding id of a line of `triage.ndjson` without parsing the line: in lines that this version writes, the
 /// id is the first field.
 pub(super) fn peek_finding_id(line: &[u8]) -> Option<&str> {

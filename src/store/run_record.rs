@@ -7,7 +7,7 @@ use std::path::Path;
 use memchr::memmem;
 use serde_json::{Map, Value};
 
-use super::{StoreError, files, lines};
+use super::{StoreError, files, lines, parse};
 use crate::domain::{RunId, RunRecord};
 
 /// Latest lines of a run: the raw JSON, which a newer revdeck may have written, and the last record that this version
@@ -57,9 +57,8 @@ pub(super) fn find_latest_records(
     let mut found: HashMap<RunId, RunRecord> = HashMap::new();
     let Some(file) = files::open_read(path)?.filter(|_| !wanted.is_empty()) else { return Ok(found) };
     lines::read_backwards(&file, |line| {
-        // In lines that this version writes, the id is the first field, and most lines need no parsing.
-        let first = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
-        let id = first.and_then(|id| std::str::from_utf8(id).ok()).and_then(|id| id.parse::<RunId>().ok());
+        // Most lines need no parsing.
+        let id = parse::peek_run_id(line).and_then(|id| id.parse::<RunId>().ok());
         if id.is_some_and(|id| !wanted.contains(&id) || found.contains_key(&id)) {
             return ControlFlow::Continue(());
         }

@@ -239,8 +239,7 @@ impl Launcher<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{MachineName, RunOrigin, Scope, TeamPerson};
-    use crate::runner::BUILTIN_REVIEWER;
+    use crate::domain::{MachineName, RunOrigin, TeamPerson};
     use crate::runner::fixture::RunnerFixture;
     use crate::store::TeamProgress;
 
@@ -250,14 +249,7 @@ mod tests {
         fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
         let (services, eve): (_, MachineName) = (&fixture.services, "eve-1".parse().expect("a name"));
         let launcher = services.launcher();
-        let request = ReviewRequest {
-            scope: Some(Scope::Commit("HEAD".to_owned())),
-            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
-            prompt_set: None,
-            source: Source::Cockpit,
-            started_in_session: 0,
-            demand: ReviewDemand::AsNeeded,
-        };
+        let request = RunnerFixture::request_head();
         let (_, draft) = launcher.draft_unrecorded_run(&request).expect("a draft");
         let create = |status: RunStatus, team: Option<RunOrigin>| {
             let run_id = services.ambient.new_run_id();

@@ -221,9 +221,7 @@ fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Scope, Source};
     use crate::runner::fixture::RunnerFixture;
-    use crate::runner::{BUILTIN_REVIEWER, ReviewDemand, ReviewRequest};
 
     #[test]
     fn who_asks_again_for_a_run_whose_worker_died_adopts_nothing() {
@@ -231,14 +229,7 @@ mod tests {
         fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
         let services = &fixture.services;
         let launcher = services.launcher();
-        let request = ReviewRequest {
-            scope: Some(Scope::Commit("HEAD".to_owned())),
-            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
-            prompt_set: None,
-            source: Source::Cockpit,
-            started_in_session: 0,
-            demand: ReviewDemand::AsNeeded,
-        };
+        let request = RunnerFixture::request_head();
         let (snapshot, identity) = launcher.take_snapshot(&request).expect("a snapshot");
         let asked = launcher.build_policy_request(&request, &identity, &snapshot);
         let input = RequestInput::unrecorded(&request, &asked, &snapshot);
