@@ -309,15 +309,7 @@ impl Repo {
         let text = String::from_utf8_lossy(&output.stdout);
         let rejection = text.lines().find_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1).map(str::to_owned));
         match rejection {
-            Some(reason)
-                if ["fetch first", "non-fast-forward", "stale info"].iter().any(|word| reason.contains(word)) =>
-            {
-                Ok(PushOutcome::Moved)
-            }
-            // Another push of the same log was quicker.
-            Some(reason) if reason.contains("failed to update ref") || reason.contains("cannot lock ref") => {
-                Ok(PushOutcome::Moved)
-            }
+            Some(reason) if is_moved(&reason) => Ok(PushOutcome::Moved),
             Some(reason) => Err(GitError::RefusedRef {
                 remote: hide_credentials(&sanitize_line(remote)),
                 name: format!("{LOG_REFS}{name}"),
@@ -369,6 +361,24 @@ impl Repo {
     }
 }
 
+/// Reasons of a rejection because the log has moved: since it was read, or because another push of it was quicker. The last three
+/// come from servers with git 2.50 and later, which update refs together.
+const MOVED_REASONS: [&str; 8] = [
+    "fetch first",
+    "non-fast-forward",
+    "stale info",
+    "failed to update ref",
+    "cannot lock ref",
+    "incorrect old value provided",
+    "reference already exists",
+    "reference does not exist",
+];
+
+/// Returns true if a push was rejected because the log has moved: it can be read and sent again.
+fn is_moved(reason: &str) -> bool {
+    MOVED_REASONS.iter().any(|words| reason.contains(words))
+}
+
 /// Returns the reason of a failure on one line, with what the remote side says about it.
 fn describe_failure(errors: &[u8]) -> String {
     with_remote_words(git_command::error_message(errors), errors)
@@ -405,7 +415,7 @@ fn tracking_ref(remote: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::hide_credentials;
+    use super::{hide_credentials, is_moved};
 
     #[test]
     fn names_and_passwords_of_urls_are_hidden() {
@@ -421,6 +431,26 @@ mod tests {
             ("git@host:x.git", "git@host:x.git"),
         ] {
             assert_eq!(hide_credentials(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_log_that_others_have_moved_is_told_from_one_that_is_refused() {
+        for (reason, expected) in [
+            ("[rejected] (fetch first)", true),
+            ("[rejected] (non-fast-forward)", true),
+            ("[remote rejected] (failed to update ref)", true),
+            ("[remote rejected] (cannot lock ref 'refs/x': is at a but expected b)", true),
+            ("[remote rejected] (cannot lock ref 'refs/x': reference already exists)", true),
+            ("[remote rejected] (incorrect old value provided)", true),
+            ("[remote rejected] (reference already exists)", true),
+            ("[remote rejected] (reference does not exist)", true),
+            ("[remote rejected] (deny updating a hidden ref)", false),
+            ("[remote rejected] (pre-receive hook declined)", false),
+            ("[remote rejected] (refname conflict)", false),
+            ("[remote rejected] (unpacker error)", false),
+        ] {
+            assert_eq!(is_moved(reason), expected, "{reason}");
         }
     }
 }

@@ -16,6 +16,8 @@ mod converge;
 mod exclusion;
 mod forget;
 mod history;
+#[cfg(unix)]
+mod host_profiles;
 mod hostile;
 mod http_remote;
 mod large_logs;
