@@ -261,7 +261,13 @@ impl Repo {
 
     fn log_signature(&self) -> Result<Signature<'static>, GitError> {
         // Hosts refuse authors that they cannot read, so there is no substitute.
-        self.inner.signature().map_err(|_| GitError::NoIdentity { path: self.root() })
+        let failed = |_| GitError::NoIdentity { path: self.root() };
+        self.inner.signature().or_else(|_| {
+            // git leaves these characters out of a name; libgit2 takes none that has them.
+            let config = self.inner.config().and_then(|mut config| config.snapshot()).map_err(failed)?;
+            let read = |name| config.get_string(name).map(|text| text.replace(['<', '>', '\n'], "")).map_err(failed);
+            Signature::now(&read("user.name")?, &read("user.email")?).map_err(failed)
+        })
     }
 
     fn write_signed_commit(&self, tree: Oid, parent: Option<&str>, signing: SigningMode) -> Result<String, GitError> {

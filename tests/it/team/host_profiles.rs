@@ -42,3 +42,15 @@ fn a_log_that_another_job_has_moved_is_read_and_sent_again() {
         assert!(team.remote().join("raced").exists() && team.logs() == ["ada-1"], "{reason}");
     }
 }
+
+#[test]
+fn a_name_with_characters_that_git_leaves_out_is_no_missing_name() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    ada.git(&["config", "user.name", "Ada <Countess> Lovelace"]);
+    team.git(&["config", "transfer.fsckObjects", "true"]);
+    review(&ada);
+    assert_eq!(sync(&ada)["sent"]["reviews"], 1);
+    let author = team.git(&["log", "-1", "--format=%an <%ae>", "refs/revdeck/team/ada-1"]);
+    assert_eq!(author.trim(), "Ada Countess Lovelace <ada@example.org>");
+}
