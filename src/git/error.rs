@@ -243,9 +243,64 @@ fn is_missing_login(message: &str) -> bool {
 
 /// Returns true for a message that says that the remote knows who asks, and does not let the person do it.
 fn is_forbidden(message: &str) -> bool {
-    ["returned error: 403", "denied to ", "not allowed to ", "not permitted"]
-        .iter()
-        .any(|words| message.contains(words))
+    FORBIDDEN_WORDS.iter().any(|words| message.contains(words))
+}
+
+/// Words of git hosts for [`is_forbidden`].
+const FORBIDDEN_WORDS: [&str; 12] = [
+    "returned error: 403",
+    // GitHub
+    "denied to ",
+    "marked as read only",
+    // GitLab
+    "not allowed",
+    "not permitted",
+    "does not have write access",
+    "can't push code",
+    "temporarily read-only",
+    // GitHub and Gitea
+    "is read-only",
+    "is archived",
+    // Gitea and Forgejo
+    "not authorized to ",
+    // gitolite
+    "DENIED by ",
+];
+
+/// Returns true for a message that says that there is no such repository. Hosts say the same to somebody who may not know of it.
+fn is_unknown_repository(message: &str) -> bool {
+    ["Repository not found", "could not be found", "Cannot find repository"].iter().any(|words| message.contains(words))
+        || (message.starts_with("repository '") && message.contains("' not found"))
+}
+
+/// Returns the path of a repository that git does not use because it belongs to somebody else, from git's message.
+fn path_of_other_owner(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("dubious ownership in repository at '")?;
+    rest.split_once('\'').map(|(path, _)| path)
+}
+
+/// Returns the next step for a ref that a remote refuses; `what` is its reason.
+fn refused_ref_hint(what: &str) -> String {
+    let is_about = |words: &[&str]| words.iter().any(|words| what.contains(words));
+    if what.contains("hidden ref") {
+        format!(
+            "receive.hideRefs or transfer.hideRefs of the remote hides refs/revdeck: let its owner take that out; {OTHER_PLACE}"
+        )
+    } else if is_about(&["private email", "email privacy", "committer email", "not a member of team"]) {
+        format!(
+            "the commits of the records carry your address: `git config user.email ADDRESS` sets one that the host takes; \
+             {OTHER_PLACE}"
+        )
+    } else if is_about(&["must be signed", "verified signature", "unverified commit"]) {
+        format!("`[team] sign = \"always\"` signs the records with the key of your git; {OTHER_PLACE}")
+    } else if is_about(&["unable to create temporary object directory", "insufficient permission"]) {
+        format!(
+            "everybody who sends records must be able to write to the repository: `git init --bare --shared` makes one for a \
+             group; {OTHER_PLACE}"
+        )
+    } else {
+        "a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`".to_owned()
+    }
 }
 
 /// Way out of a remote that does not take records.
@@ -305,13 +360,23 @@ impl GitError {
             Self::Remote { what, .. } if is_forbidden(what) => {
                 format!("the remote may not be read here: see the rights of the token or key; {OTHER_PLACE}")
             }
-            Self::Remote { .. } => "nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it, and `revdeck team join REMOTE` takes another one".to_owned(),
-            Self::RefusedRef { what, .. } if what.contains("hidden ref") => format!(
-                "receive.hideRefs or transfer.hideRefs of the remote hides refs/revdeck: let its owner take that out; {OTHER_PLACE}"
+            Self::Remote { what, .. } if what.contains("Host key verification failed") => format!(
+                "ssh does not know the key of the host, or knows another one: `ssh HOST` shows it and asks once; {OTHER_PLACE}"
             ),
-            Self::RefusedRef { .. } => {
-                "a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`".to_owned()
-            }
+            Self::Remote { what, .. } if is_unknown_repository(what) => format!(
+                "the address is wrong, or your token or key may not know of the repository: hosts say the same of both; \
+                 {OTHER_PLACE}"
+            ),
+            Self::Remote { what, .. } if what.contains("returned error: 413") => format!(
+                "the web server before the remote limits the size of a push (nginx: client_max_body_size): let its owner raise it; \
+                 {OTHER_PLACE}"
+            ),
+            Self::Remote { what, .. } if path_of_other_owner(what).is_some() => format!(
+                "the repository belongs to somebody else: if you trust them, run `git config --global --add safe.directory {}`",
+                path_of_other_owner(what).unwrap_or_default()
+            ),
+            Self::Remote { .. } => "nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it, and `revdeck team join REMOTE` takes another one".to_owned(),
+            Self::RefusedRef { what, .. } => refused_ref_hint(what),
             Self::NoIdentity { .. } => {
                 "`git config user.name NAME` and `git config user.email ADDRESS` set them".to_owned()
             }
@@ -359,6 +424,76 @@ mod tests {
                 assert_eq!(hint.contains("`fetch-depth: 0`"), is_shallow, "{error}: {hint}");
             }
         }
+    }
+
+    #[test]
+    fn the_words_of_git_hosts_lead_to_the_way_out() {
+        let remote = |task: &str, what: &str| GitError::Remote {
+            path: "/r".into(),
+            remote: "origin".to_owned(),
+            task: task.to_owned(),
+            what: what.to_owned(),
+        };
+        let no_push = "may be read here, but not written to";
+        let no_read = "may not be read here";
+        for (task, what, expected) in [
+            ("push", "ERROR: Permission to o/r.git denied to ada.", no_push),
+            ("push", "ERROR: The key you are authenticating with has been marked as read only.", no_push),
+            ("push", "ERROR: This repository was archived so it is read-only.", no_push),
+            ("push", "You are not allowed to push code to this project.", no_push),
+            ("push", "This deploy key does not have write access to this project.", no_push),
+            ("push", "You can't push code to an archived project.", no_push),
+            ("push", "Gitea: User: 2:bob with Key: 1:k is not authorized to write to o/r.", no_push),
+            ("push", "Gitea: Mirror Repository o/r is read-only", no_push),
+            ("push", "Gitea: Repo: o/r is archived.", no_push),
+            ("push", "The repository is temporarily read-only. Please try again later.", no_push),
+            (
+                "push",
+                "unable to access 'https://h/archived/read-only.git/': Could not resolve host: h",
+                "nothing is lost",
+            ),
+            ("push", "FATAL: W any r bob DENIED by fallthru (or you mis-spelled the reponame)", no_push),
+            ("push", "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403", no_push),
+            ("ls-remote", "FATAL: R any r bob DENIED by fallthru (or you mis-spelled the reponame)", no_read),
+            ("ls-remote", "git@h: Permission denied (publickey).", "use an ssh agent or a credential helper"),
+            ("ls-remote", "Host key verification failed.", "`ssh HOST` shows it"),
+            ("ls-remote", "ERROR: Repository not found.", "hosts say the same of both"),
+            ("ls-remote", "repository 'https://h/o/r.git/' not found", "hosts say the same of both"),
+            ("ls-remote", "Gitea: Cannot find repository: o/r", "hosts say the same of both"),
+            ("ls-remote", "sh: git-upload-pack: command not found", "nothing is lost"),
+            ("ls-remote", "ssh: connect to host h port 22: Connection refused", "nothing is lost"),
+            ("push", "RPC failed; HTTP 413 curl 22 The requested URL returned error: 413", "client_max_body_size"),
+            (
+                "ls-remote",
+                "detected dubious ownership in repository at '/srv/it.git'",
+                "run `git config --global --add safe.directory /srv/it.git`",
+            ),
+        ] {
+            let hint = remote(task, what).hint().unwrap_or_default();
+            assert!(hint.contains(expected), "{what}: {hint}");
+        }
+        let refused = |what: &str| GitError::RefusedRef {
+            remote: "origin".to_owned(),
+            name: "refs/revdeck/team/ada-1".to_owned(),
+            what: what.to_owned(),
+        };
+        for (what, expected) in [
+            ("(deny updating a hidden ref)", "hides refs/revdeck"),
+            ("(x): error: GH007: Your push would publish a private email address.", "git config user.email"),
+            ("(push declined due to email privacy restrictions)", "git config user.email"),
+            ("(x): GitLab: Author 'a@h' is not a member of team", "git config user.email"),
+            ("(x): GitLab: Commit must be signed with a GPG key", "sign = \"always\""),
+            ("(x): error: GH013: Rules. - Commits must have verified signatures.", "sign = \"always\""),
+            ("(unpacker error): unable to create temporary object directory", "git init --bare --shared"),
+            ("(hook declined): FATAL: W refs/revdeck/team/ada-1 r ada DENIED by fallthru", "a remote of its own"),
+        ] {
+            let hint = refused(what).hint().unwrap_or_default();
+            assert!(hint.contains(expected) && hint.contains("`revdeck team join REMOTE`"), "{what}: {hint}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_merge_names_at_most_three_paths() {
         let paths = |n: usize| (0..n).map(|n| format!("f{n}")).collect();
         for (n, says) in
             [(1, "in /r: f0 is unmerged"), (2, "f0, f1 are unmerged"), (5, "f0, f1, f2 and 2 more are unmerged")]

@@ -196,6 +196,25 @@ fn collect_output(
 
 /// Maximum number of characters of the words of a remote side in a message.
 const MAX_REMOTE_WORDS: usize = 300;
+/// Maximum number of lines of the words of a remote side in a message. Hosts often give the reason in the second or third one.
+const MAX_REMOTE_LINES: usize = 3;
+/// Messages of git that a connection has ended. The reason stands in the lines before.
+const HANG_UPS: [&str; 3] = [
+    "Could not read from remote repository.",
+    "the remote end hung up unexpectedly",
+    "The remote end hung up upon initial contact",
+];
+/// Beginning of git's message that the remote could not store objects; the reason follows.
+const UNPACK_FAILURE: &str = "error: remote unpack failed: ";
+/// Beginnings of lines that say nothing about a failure.
+const REMARKS: [&str; 6] = [
+    "hint:",
+    "Total ",
+    "Delta compression ",
+    "Enumerating objects",
+    "error: hook declined to update ",
+    "send-pack: unexpected disconnect",
+];
 
 /// Returns the reason of a failure as a single line: the first `fatal:` message, else the first `error:` message, else
 /// the last line.
@@ -207,16 +226,49 @@ pub fn error_message(errors: &[u8]) -> String {
     sanitize_line(words.unwrap_or("git failed and does not say why")).into_owned()
 }
 
-/// Returns the first line that the remote side says about a failure, such as the words of a hook or of an access check; `None`
-/// if it says nothing but its progress. git marks such lines with `remote: `, and servers for ssh with `ERROR: `.
+/// Returns true if a message of git says only that the connection has ended.
+pub fn is_hang_up(message: &str) -> bool {
+    HANG_UPS.contains(&message)
+}
+
+/// Returns what the remote side, ssh or the HTTP client says about a failure, on one line: at most [`MAX_REMOTE_LINES`] lines
+/// that git has marked with `remote:`, or else the last ones before its message that the connection has ended. `None` if
+/// there is nothing but progress.
 pub fn remote_words(errors: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(errors);
-    let said = text.split(['\n', '\r']).find_map(|line| {
-        let words = line.strip_prefix("remote: ").or_else(|| line.starts_with("ERROR: ").then_some(line))?.trim();
-        let is_progress = words.ends_with(", done.") || words.contains("% (") || words.starts_with("Total ");
-        (!words.is_empty() && !is_progress).then_some(words)
-    })?;
-    Some(sanitize_line(&said.chars().take(MAX_REMOTE_WORDS).collect::<String>()).into_owned())
+    let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).collect();
+    let marked = lines.iter().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+    let mut words: Vec<&str> = marked.filter(|line| is_statement(line)).take(MAX_REMOTE_LINES).collect();
+    if words.is_empty() {
+        words = words_before_hang_up(&lines);
+    }
+    if words.is_empty() {
+        words.extend(lines.iter().find_map(|line| line.strip_prefix(UNPACK_FAILURE)));
+    }
+    let said: String = words.join(" ").chars().take(MAX_REMOTE_WORDS).collect();
+    (!said.is_empty()).then(|| sanitize_line(&said).into_owned())
+}
+
+/// Returns the last lines before git's first message, if that says only that the connection has ended. They come from ssh, from
+/// a server behind it, or from the HTTP client.
+fn words_before_hang_up<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let first = lines.iter().enumerate().find_map(|(at, line)| Some((at, line.strip_prefix("fatal: ")?)));
+    let Some((end, _)) = first.filter(|(_, message)| is_hang_up(message)) else { return Vec::new() };
+    // Warnings of ssh: of a key that it has noted, of the kind of the connection, and of a key that has changed.
+    let is_warning = |line: &str| {
+        line.starts_with("** ") || line.starts_with("@ ") || line.to_ascii_lowercase().starts_with("warning:")
+    };
+    let said = lines[..end].iter().rev().copied().filter(|line| is_statement(line) && !is_warning(line));
+    let mut words: Vec<&str> =
+        said.take(MAX_REMOTE_LINES).map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
+    words.reverse();
+    words
+}
+
+/// Returns true for a line that may say something about a failure: no progress, and no rule of a box.
+fn is_statement(line: &str) -> bool {
+    let is_progress = line.ends_with(", done.") || line.contains("% (");
+    line.contains(char::is_alphanumeric) && !is_progress && !REMARKS.iter().any(|remark| line.starts_with(remark))
 }
 
 #[cfg(test)]
@@ -237,6 +289,61 @@ mod tests {
                 Some("ERROR: Permission to a/b.git denied to c."),
             ),
             ("remote: \u{1b}[2Jx\n", Some("\u{fffd}[2Jx")),
+            // gitlab-shell writes a box.
+            (
+                "remote: \nremote: ========\nremote: \nremote: You are not allowed to push code to this project.\nremote: \n\
+                 remote: ========\nremote: \nfatal: Could not read from remote repository.\n",
+                Some("You are not allowed to push code to this project."),
+            ),
+            // GitHub gives the reason in further lines.
+            (
+                "remote: error: GH013: Repository rule violations found for refs/x.\nremote: Review all rules at https://h/r\n\
+                 remote: \nremote: - Commits must have verified signatures.\nremote: - And more.\nTo x\n",
+                Some(
+                    "error: GH013: Repository rule violations found for refs/x. Review all rules at https://h/r \
+                     - Commits must have verified signatures.",
+                ),
+            ),
+            (
+                "remote: FATAL: W refs/x r ada DENIED by fallthru        \nremote: error: hook declined to update refs/x\n",
+                Some("FATAL: W refs/x r ada DENIED by fallthru"),
+            ),
+            ("remote: error: hook declined to update refs/x        \nTo x\n", None),
+            // Over ssh, gitolite, Gitea and ssh itself mark nothing.
+            (
+                "FATAL: R any r bob DENIED by fallthru\n(or you mis-spelled the reponame)\n\
+                 fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n",
+                Some("FATAL: R any r bob DENIED by fallthru (or you mis-spelled the reponame)"),
+            ),
+            (
+                "Warning: Permanently added 'h' (ED25519) to the list of known hosts.\n\
+                 ** WARNING: connection is not using a post-quantum key exchange algorithm.\n\
+                 git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
+                Some("git@h: Permission denied (publickey)."),
+            ),
+            (
+                "@@@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@@@@@\nIT IS POSSIBLE\nOffending key in k:1\n\
+                 Host key for h has changed.\nHost key verification failed.\nfatal: Could not read from remote repository.\n",
+                Some("Offending key in k:1 Host key for h has changed. Host key verification failed."),
+            ),
+            ("fatal: Could not read from remote repository.\n", None),
+            // A message with a reason of its own needs no lines before it.
+            (
+                "x\nfatal: detected dubious ownership in repository at '/r'\nfatal: Could not read from remote repository.\n",
+                None,
+            ),
+            (
+                "Enumerating objects: 5, done.\nWriting objects: 100% (3/3), 300 bytes | 300.00 KiB/s, done.\n\
+                 Total 3 (delta 0), reused 0 (delta 0), pack-reused 0 (from 0)\n\
+                 error: RPC failed; HTTP 413 curl 22 The requested URL returned error: 413\n\
+                 send-pack: unexpected disconnect while reading sideband packet\n\
+                 fatal: the remote end hung up unexpectedly\nEverything up-to-date\n",
+                Some("RPC failed; HTTP 413 curl 22 The requested URL returned error: 413"),
+            ),
+            (
+                "error: remote unpack failed: unable to create temporary object directory\nerror: failed to push some refs to 'x'\n",
+                Some("unable to create temporary object directory"),
+            ),
         ] {
             assert_eq!(remote_words(errors.as_bytes()).as_deref(), expected, "{errors:?}");
         }

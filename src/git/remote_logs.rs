@@ -385,9 +385,14 @@ fn is_moved(reason: &str) -> bool {
     MOVED_REASONS.iter().any(|words| reason.contains(words))
 }
 
-/// Returns the reason of a failure on one line, with what the remote side says about it.
+/// Returns the reason of a failure on one line, with what the remote side says about it. That the connection has ended says
+/// nothing beside that.
 fn describe_failure(errors: &[u8]) -> String {
-    with_remote_words(git_command::error_message(errors), errors)
+    let reason = git_command::error_message(errors);
+    match git_command::is_hang_up(&reason) {
+        true => git_command::remote_words(errors).unwrap_or(reason),
+        false => with_remote_words(reason, errors),
+    }
 }
 
 fn with_remote_words(reason: String, errors: &[u8]) -> String {
@@ -421,7 +426,7 @@ fn tracking_ref(remote: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{hide_credentials, is_moved};
+    use super::{describe_failure, hide_credentials, is_moved};
 
     #[test]
     fn names_and_passwords_of_urls_are_hidden() {
@@ -457,6 +462,24 @@ mod tests {
             ("[remote rejected] (unpacker error)", false),
         ] {
             assert_eq!(is_moved(reason), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_failure_names_what_the_remote_says_and_not_that_the_connection_has_ended() {
+        for (errors, expected) in [
+            ("fatal: Could not read from remote repository.\n", "Could not read from remote repository."),
+            (
+                "Gitea: User: 2:bob with Key: 1:k is not authorized to write to o/r.\nfatal: Could not read from remote repository.\n",
+                "Gitea: User: 2:bob with Key: 1:k is not authorized to write to o/r.",
+            ),
+            (
+                "remote: Permission to o/r.git denied to ada.\n\
+                 fatal: unable to access 'https://h/o/r.git/': The requested URL returned error: 403\n",
+                "unable to access 'https://h/o/r.git/': The requested URL returned error: 403: Permission to o/r.git denied to ada.",
+            ),
+        ] {
+            assert_eq!(describe_failure(errors.as_bytes()), expected);
         }
     }
 }

@@ -32,6 +32,26 @@ impl CutPoint {
     pub const ALL: [Self; 3] = [Self::InRequest, Self::BeforeAnswer, Self::InAnswer];
 }
 
+/// Answer of a server in front of git that does not let a request through.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpRefusal {
+    pub requests: RefusedRequests,
+    /// Code and name of the state, such as `403 Forbidden`.
+    pub state: &'static str,
+    /// Text of the answer, which git shows.
+    pub text: &'static str,
+}
+
+/// Requests that a server in front of git does not let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusedRequests {
+    All,
+    /// All of a push.
+    Pushes,
+    /// The one that sends objects and moves a ref.
+    Objects,
+}
+
 /// Connections of one client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Line {
@@ -47,6 +67,7 @@ pub struct Line {
     next_cut: Option<(CutRequest, CutPoint)>,
     /// True if all connections are closed without an answer.
     is_closed: bool,
+    refusal: Option<HttpRefusal>,
 }
 
 /// Server of one repository. It ends with the test process.
@@ -119,6 +140,11 @@ impl HttpRemote {
     /// Cuts the next request of this kind.
     pub fn cut_next(&self, client: &str, request: CutRequest, point: CutPoint) {
         self.shared.lines().entry(client.to_owned()).or_default().next_cut = Some((request, point));
+    }
+
+    /// Refuses requests of a client from now on, or lets all through again.
+    pub fn refuse(&self, client: &str, refusal: Option<HttpRefusal>) {
+        self.shared.lines().entry(client.to_owned()).or_default().refusal = refusal;
     }
 
     /// Closes all connections of a client from now on, or lets it in again. Forgets a cut that has not come.
@@ -199,6 +225,14 @@ impl Request {
         let asks_for_refs = self.body.windows(15).any(|part| part == b"command=ls-refs");
         (is_for("/git-upload-pack") && !asks_for_refs).then_some(CutRequest::Fetch)
     }
+
+    fn is_among(&self, requests: RefusedRequests) -> bool {
+        match requests {
+            RefusedRequests::All => true,
+            RefusedRequests::Pushes => format!("{}?{}", self.path, self.query).contains("git-receive-pack"),
+            RefusedRequests::Objects => self.purpose() == Some(CutRequest::Push),
+        }
+    }
 }
 
 /// Answers one request as a CGI server does, unless its connection is to be cut.
@@ -206,7 +240,7 @@ fn serve(mut connection: TcpStream, shared: &Shared) -> Option<()> {
     let mut request = Request::read(&mut connection)?;
     let (client, path) = request.path.trim_start_matches('/').split_once('/')?;
     let (client, path) = (client.to_owned(), format!("/{path}"));
-    let cut = {
+    let (cut, refusal) = {
         let mut lines = shared.lines();
         let line = lines.entry(client).or_default();
         line.requests += 1;
@@ -215,14 +249,19 @@ fn serve(mut connection: TcpStream, shared: &Shared) -> Option<()> {
         if line.is_closed {
             return None;
         }
-        match line.next_cut {
+        let cut = match line.next_cut {
             Some((wanted, point)) if request.purpose() == Some(wanted) => {
                 (line.next_cut, line.cuts) = (None, line.cuts + 1);
                 Some(point)
             }
             _ => None,
-        }
+        };
+        (cut, line.refusal.filter(|refusal| request.is_among(refusal.requests)))
     };
+    if let Some(HttpRefusal { state, text, .. }) = refusal {
+        let headers = format!("Content-Type: text/plain; charset=utf-8\r\nContent-Length: {}", text.len());
+        return write!(connection, "HTTP/1.1 {state}\r\n{headers}\r\nConnection: close\r\n\r\n{text}").ok();
+    }
     if cut == Some(CutPoint::InRequest) {
         request.body.truncate(request.body.len() / 2);
     }
