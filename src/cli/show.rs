@@ -125,7 +125,7 @@ fn load_story(
     let placed = placed.and_then(|run| view.run(run).id.parse().ok()).unwrap_or_else(|| last.clone());
     let reported = store.finding_in_run(last, id)?;
     let output = store.output(last)?;
-    let earlier = EarlierRuns::load(store, finding, output.as_ref())?;
+    let earlier = EarlierRuns::load(store, view, finding, output.as_ref())?;
     let carried_from = output.as_ref().and_then(|output| output.coverage.carried_from_run(id)).cloned();
     let flips = output.map(|output| output.flip_flops).unwrap_or_default();
     let DecisionHistory { lines, void } = store.shared_decision_history(id, person)?;

@@ -15,7 +15,7 @@ use crate::domain::{
 };
 use crate::masking::Mask;
 use crate::policy::find_resolution;
-use crate::store::{Store, StoreError, VoidCause};
+use crate::store::{Store, StoreError, StoreView, VoidCause};
 
 /// Lines of a file in the snapshot of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,15 +56,20 @@ pub struct EarlierRuns {
 }
 
 impl EarlierRuns {
-    /// Loads the runs. `last_output` is the output of the finding's last run.
+    /// Loads the runs, whose records are read through `view`. `last_output` is the output of the finding's last run.
     ///
     /// # Errors
     ///
     /// Returns an error if the store cannot be read.
-    pub fn load(store: &Store, finding: &Finding, last_output: Option<&RunOutput>) -> Result<Self, StoreError> {
+    pub fn load(
+        store: &Store,
+        view: &StoreView,
+        finding: &Finding,
+        last_output: Option<&RunOutput>,
+    ) -> Result<Self, StoreError> {
         let first = match finding.first_run_id == finding.last_run_id {
             true => None,
-            false => store.run(&finding.first_run_id)?,
+            false => store.run_in(view, &finding.first_run_id)?,
         };
         let first = match first {
             None => None,
@@ -75,7 +80,7 @@ impl EarlierRuns {
             }
         };
         let carried_from = last_output.and_then(|output| output.coverage.carried_from_run(&finding.finding_id));
-        let carried_from = carried_from.map_or(Ok(None), |run| store.run(run))?;
+        let carried_from = carried_from.map_or(Ok(None), |run| store.run_in(view, run))?;
         Ok(Self { first, carried_from })
     }
 }

@@ -286,16 +286,28 @@ impl TextPool {
         self.get(self.words.get(number as usize))
     }
 
+    /// Returns the number of a text; `None` if the text is not stored.
+    pub(super) fn number(&self, text: &str) -> Option<u32> {
+        let text = &text[..text.floor_char_boundary(Self::MAX_TEXT_BYTES)];
+        if text.is_empty() {
+            return Some(0);
+        }
+        let code = fold_hash(self.seed, text.as_bytes());
+        self.numbers.find(code, |number| self.get_interned(number as u32) == text).map(|number| number as u32)
+    }
+
+    /// Returns the number after that of the last text.
+    pub(super) fn number_end(&self) -> usize {
+        self.words.len()
+    }
+
     /// Returns the number of a text; equal texts have the same number.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
         let text = &text[..text.floor_char_boundary(Self::MAX_TEXT_BYTES)];
-        if text.is_empty() {
-            return 0;
+        if let Some(number) = self.number(text) {
+            return number;
         }
         let code = fold_hash(self.seed, text.as_bytes());
-        if let Some(number) = self.numbers.find(code, |number| self.get_interned(number as u32) == text) {
-            return number as u32;
-        }
         let span = self.push(text);
         let number = self.words.len();
         self.words.push(span);

@@ -439,6 +439,18 @@ impl Store {
         Ok(run_record::find_latest_record(&self.runs_path(), id)?.map(|latest| latest.record))
     }
 
+    /// Returns the record of a run that a view shows, from the line that the view knows: the file is not searched, which takes
+    /// longer the more runs there are. Does the same as [`Store::run`] if the view does not have the run or its line.
+    ///
+    /// # Errors
+    /// Returns an error when `runs.ndjson` cannot be read.
+    pub fn run_in(&self, view: &StoreView, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
+        match run_record::read_record_in(&self.runs_path(), view, id)? {
+            Some(record) => Ok(Some(record)),
+            None => self.run(id),
+        }
+    }
+
     /// Returns the latest records of these runs, without those that do not exist. The file is read once, whatever their number.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::path::Path;
 use memchr::memmem;
 use serde_json::{Map, Value};
 
-use super::{StoreError, files, lines, parse};
+use super::{StoreError, StoreView, files, lines, parse};
 use crate::domain::{RunId, RunRecord};
 
 /// Latest lines of a run: the raw JSON, which a newer revdeck may have written, and the last record that this version
@@ -47,6 +47,18 @@ pub(super) fn find_latest_record(path: &Path, id: &RunId) -> Result<Option<Lates
         (Some(raw), Some(record)) => Some(LatestRecord { raw, record }),
         _ => None,
     })
+}
+
+/// Reads the record of a run at the position that the view has; `None` when its line is not there, or this version cannot read
+/// it.
+pub(super) fn read_record_in(path: &Path, view: &StoreView, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
+    let Some((at, bytes)) = view.run_index(id.as_str()).and_then(|index| view.run_line(index)) else { return Ok(None) };
+    let Some(file) = files::open_read(path)? else { return Ok(None) };
+    let mut line = vec![0; bytes];
+    // The file may have been written anew, and be shorter.
+    let is_read = files::read_at(&file, at, &mut line).is_ok();
+    let record = is_read.then(|| serde_json::from_slice::<RunRecord>(&line).ok()).flatten();
+    Ok(record.filter(|record| record.run_id == *id))
 }
 
 /// Returns the latest records of these runs. The file is read once, from its end, and only as far as needed.

@@ -611,6 +611,22 @@ impl StoreTables {
         }
     }
 
+    /// Returns which of the numbers of texts are those of `paths`.
+    pub(super) fn mark_paths<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<bool> {
+        let mut marked = vec![false; self.finding_text.number_end()];
+        for number in paths.into_iter().filter_map(|path| self.finding_text.number(path)) {
+            if let Some(mark) = marked.get_mut(number as usize) {
+                *mark = true;
+            }
+        }
+        marked
+    }
+
+    /// Returns the number of a finding's path.
+    pub(super) fn path_number(&self, row: usize) -> u32 {
+        self.findings.get(row).path
+    }
+
     /// Returns the part of a finding's row that statistics count.
     pub(super) fn finding_outline(&self, row: usize) -> FindingOutline<'_> {
         let column = self.findings.get(row);

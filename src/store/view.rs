@@ -370,6 +370,15 @@ impl StoreView {
         if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX }
     }
 
+    /// Returns the indexes of the findings on any of these paths, in the order of the list. No whole row is read, which
+    /// takes ten times as long.
+    pub fn findings_on<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> impl Iterator<Item = usize> + '_ {
+        let marked = self.columns.mark_paths(paths);
+        let rows = self.finding_order.iter().enumerate();
+        let is_marked = move |row: u32| marked.get(self.columns.path_number(row as usize) as usize) == Some(&true);
+        rows.filter(move |(_, row)| is_marked(*row)).map(|(index, _)| index)
+    }
+
     /// Returns the position of the finding with this id; `None` when the list does not contain it.
     pub fn finding_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_finding(id)?;

@@ -29,7 +29,7 @@ use crate::masking::Mask;
 use crate::policy;
 use crate::report::EarlierRuns;
 use crate::runner::LedgerPreview;
-use crate::store::{DecisionHistory, JournalFollower, Store, StoreView};
+use crate::store::{DecisionHistory, JournalFollower, Store, StoreError, StoreView};
 
 /// Lines of code read before and after the anchor; the page shows as many as its pane has room for.
 const EXCERPT_CONTEXT_LINES: u32 = 60;
@@ -124,9 +124,23 @@ impl PageLoader {
         show(result.unwrap_or_else(PageData::Failed));
     }
 
+    /// Returns the latest record of a run.
     fn read_run(&self, run: &str) -> Result<RunRecord, String> {
+        self.read_run_with(run, |store, id| store.run(id))
+    }
+
+    /// Returns the record of a run that the view shows.
+    fn read_run_in(&self, view: &StoreView, run: &str) -> Result<RunRecord, String> {
+        self.read_run_with(run, |store, id| store.run_in(view, id))
+    }
+
+    fn read_run_with(
+        &self,
+        run: &str,
+        read: impl Fn(&Store, &RunId) -> Result<Option<RunRecord>, StoreError>,
+    ) -> Result<RunRecord, String> {
         let id: RunId = run.parse().map_err(|error| format!("{error}"))?;
-        match self.store.run(&id) {
+        match read(&self.store, &id) {
             Ok(Some(record)) => Ok(record),
             Ok(None) => Err(format!("the store no longer has the run {id}")),
             Err(error) => Err(error.to_string()),
@@ -159,8 +173,8 @@ impl PageLoader {
         ratings.retain(|rating| rating.finding_id == finding.finding_id);
         let questions = self.store.questions_about(view, &finding.finding_id).unwrap_or_default();
         let pending = self.store.pending_question_about(view, &finding.finding_id).unwrap_or_default();
-        let run = self.read_run(finding.last_run_id.as_str()).ok();
-        let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(&finding);
+        let run = self.read_run_in(view, finding.last_run_id.as_str()).ok();
+        let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(view, &finding, run.as_ref());
         let seen = self.find_relocation(view, &finding);
         let offer = self.find_mute_offer(view, &finding);
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
@@ -199,9 +213,9 @@ impl PageLoader {
     }
 
     /// Returns the first report of a finding, and the run from which its last run carried it over.
-    fn load_earlier_runs(&self, finding: &Finding) -> EarlierRuns {
-        let output = self.store.output(&finding.last_run_id).ok().flatten();
-        EarlierRuns::load(&self.store, finding, output.as_ref()).unwrap_or_default()
+    fn load_earlier_runs(&self, view: &StoreView, finding: &Finding, last: Option<&RunRecord>) -> EarlierRuns {
+        let output = last.and_then(|record| self.store.output_of(record).ok().flatten());
+        EarlierRuns::load(&self.store, view, finding, output.as_ref()).unwrap_or_default()
     }
 
     /// Returns the run that saw the finding's code elsewhere after it was reported; `None` if the code has not moved.
@@ -213,7 +227,7 @@ impl PageLoader {
         }
         let reported = self.store.finding_in_run(&finding.last_run_id, &finding.finding_id).ok()??;
         let lines = crate::report::text::format_line_range(reported.line_start, reported.line_end);
-        let run = self.read_run(view.run(placed_by).id).ok()?;
+        let run = self.read_run_in(view, view.run(placed_by).id).ok()?;
         Some(CodeRelocation { run, reported: format!("{}:{lines}", reported.repo_relative_path) })
     }
 
@@ -258,8 +272,8 @@ impl PageLoader {
     }
 
     fn load_run(&self, view: &StoreView, run: &str) -> Result<PageData, String> {
-        let record = self.read_run(run)?;
-        let mut output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let record = self.read_run_in(view, run)?;
+        let mut output = self.store.output_of(&record).map_err(|error| error.to_string())?;
         output.iter_mut().flat_map(|output| &mut output.findings).for_each(|finding| view.rate_finding(finding));
         let journal = if record.status.is_terminal() {
             Vec::new()
@@ -284,7 +298,7 @@ impl PageLoader {
         let mut trace = self.follow_run(&record.run_id)?.clone();
         if trace.is_empty()
             && record.status.is_terminal()
-            && let Ok(Some(output)) = self.store.output(&record.run_id)
+            && let Ok(Some(output)) = self.store.output_of(&record)
         {
             trace.apply_output(&output);
         }
@@ -309,8 +323,8 @@ impl PageLoader {
     }
 
     fn load_file(&mut self, view: &StoreView, run: &str, path: &str) -> Result<PageData, String> {
-        let record = self.read_run(run)?;
-        let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let record = self.read_run_in(view, run)?;
+        let output = self.store.output_of(&record).map_err(|error| error.to_string())?;
         let state = FileListState::Unknown;
         let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, state };
         if let Some(output) = output {
@@ -326,8 +340,8 @@ impl PageLoader {
             }
             let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
             let commit = page.run.subject.snapshot_commit.clone();
-            let others = self.find_standing_findings(view, (run, &commit), |row| {
-                row.path == path && row.status.is_undecided() && !known.contains(row.id)
+            let others = self.find_standing_findings(view, (run, &commit), [path], |row| {
+                row.status.is_undecided() && !known.contains(row.id)
             });
             findings.extend(others.into_iter().filter(is_here));
             page.findings = findings.into_iter().map(|finding| secrets::mask_finding(finding, Mask::On)).collect();
@@ -339,9 +353,9 @@ impl PageLoader {
 
     pub(super) fn read_run_of(&self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<RunRecord, String> {
         match subject {
-            DetailSubject::Run(run) | DetailSubject::File { run, .. } => self.read_run(run),
+            DetailSubject::Run(run) | DetailSubject::File { run, .. } => self.read_run_in(view, run),
             DetailSubject::Finding(id) => match view.finding_index(id) {
-                Some(index) => self.read_run(view.finding(index).last_run),
+                Some(index) => self.read_run_in(view, view.finding(index).last_run),
                 None => Err("the store no longer has this finding".to_owned()),
             },
             DetailSubject::Nothing => Err("nothing is selected".to_owned()),
@@ -452,8 +466,8 @@ impl PageLoader {
     /// Returns the files of a run, covered, left out or waiting, with the findings in them, those of other runs included.
     /// `None` if the run or its output is missing.
     pub fn read_files(&mut self, view: &StoreView, run: &str) -> Option<Vec<FileListRow>> {
-        let record = self.read_run(run).ok()?;
-        let output = self.store.output(&record.run_id).ok()??;
+        let record = self.read_run_in(view, run).ok()?;
+        let output = self.store.output_of(&record).ok()??;
         let mut rows: BTreeMap<&str, FileListRow> = list_coverage(&record, &output.coverage)
             .into_iter()
             .map(|(path, state)| (path, FileListRow::new(path, state)))
@@ -465,8 +479,8 @@ impl PageLoader {
         }
         let known: HashSet<&str> = output.findings.iter().map(|finding| finding.finding_id.as_str()).collect();
         let commit = &record.subject.snapshot_commit;
-        let others = self.find_standing_findings(view, (run, commit), |row| {
-            row.status.is_undecided() && rows.contains_key(row.path) && !known.contains(row.id)
+        let others = self.find_standing_findings(view, (run, commit), rows.keys().copied(), |row| {
+            row.status.is_undecided() && !known.contains(row.id)
         });
         for finding in others {
             if let Some(row) = rows.get_mut(finding.repo_relative_path.as_str()) {

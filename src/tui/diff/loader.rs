@@ -82,7 +82,7 @@ impl PageLoader {
         mask: Mask,
     ) -> Result<PageData, String> {
         let run = self.read_run_of(view, subject)?;
-        let output = self.store.output(&run.run_id).map_err(|error| error.to_string())?;
+        let output = self.store.output_of(&run).map_err(|error| error.to_string())?;
         let (mut findings, coverage) = output.map(|output| (output.findings, output.coverage)).unwrap_or_default();
         findings.iter_mut().for_each(|finding| view.rate_finding(finding));
         let mut page = DiffPage {
@@ -130,11 +130,10 @@ impl PageLoader {
         if !page.files.is_empty() {
             page.note = None;
         }
-        let paths: HashSet<&str> = page.files.iter().map(|file| file.path.as_str()).collect();
+        let paths = page.files.iter().map(|file| file.path.as_str());
         let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
-        let others = self.find_standing_findings(view, (run.run_id.as_str(), &page.to), |row| {
-            paths.contains(row.path) && !known.contains(row.id)
-        });
+        let at = (run.run_id.as_str(), page.to.as_str());
+        let others = self.find_standing_findings(view, at, paths, |row| !known.contains(row.id));
         findings.extend(others);
         self.add_findings(&mut page, findings, view, mask);
         let viewed = self.store.viewed_files().unwrap_or_default();

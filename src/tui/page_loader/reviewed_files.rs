@@ -86,7 +86,7 @@ impl PageLoader {
     /// a newer one says that it was deleted. A run whose output is gone is passed over.
     pub fn read_reviewed_files(&mut self, view: &StoreView, runs: &[String]) -> ReviewedFiles {
         if self.reviewed.runs != runs {
-            self.reviewed = self.read_reviewed_runs(runs);
+            self.reviewed = self.read_reviewed_runs(view, runs);
         }
         let open: HashSet<&str> = (0..view.finding_count())
             .map(|index| view.finding(index))
@@ -126,7 +126,7 @@ impl PageLoader {
         let mut found: HashMap<String, Vec<String>> = HashMap::new();
         for (path, content) in viewed {
             for run in reported.get(path.as_str()).into_iter().flatten() {
-                let record = records.entry(*run).or_insert_with(|| self.read_run(run).ok());
+                let record = records.entry(*run).or_insert_with(|| self.read_run_in(view, run).ok());
                 if record.as_ref().is_some_and(|record| self.has_content(record, path, content)) {
                     found.entry(path.clone()).or_default().push((*run).to_owned());
                 }
@@ -135,10 +135,10 @@ impl PageLoader {
         found
     }
 
-    fn read_reviewed_runs(&self, runs: &[String]) -> ReviewedRuns {
+    fn read_reviewed_runs(&self, view: &StoreView, runs: &[String]) -> ReviewedRuns {
         let mut reviewed = ReviewedRuns { runs: runs.to_vec(), ..ReviewedRuns::default() };
         for run in runs {
-            let Ok(record) = self.read_run(run) else { continue };
+            let Ok(record) = self.read_run_in(view, run) else { continue };
             // The findings of a large result are not parsed: whoever waits for a page waits for this, too.
             let Ok(Some(coverage)) = self.store.coverage(&record.run_id) else { continue };
             add_older_coverage(&mut reviewed.files, run, list_coverage(&record, &coverage));

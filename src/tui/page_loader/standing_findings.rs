@@ -40,12 +40,13 @@ impl StandingFindings {
 }
 
 impl PageLoader {
-    /// Returns the findings that runs other than `run` reported and whose code is in the snapshot `commit` of `run`, with
-    /// their lines there. Decided ones are among them only if a reviewer reported them in this very snapshot.
-    pub(in crate::tui) fn find_standing_findings(
+    /// Returns the findings on `paths` that runs other than `run` reported and whose code is in the snapshot `commit` of `run`,
+    /// with their lines there. Decided ones are among them only if a reviewer reported them in this very snapshot.
+    pub(in crate::tui) fn find_standing_findings<'p>(
         &mut self,
         view: &StoreView,
         (run, commit): (&str, &str),
+        paths: impl IntoIterator<Item = &'p str>,
         is_wanted: impl Fn(&FindingRow<'_>) -> bool,
     ) -> Vec<Finding> {
         let Some(repo) = self.repo.as_ref().filter(|_| !commit.is_empty()) else { return Vec::new() };
@@ -58,28 +59,7 @@ impl PageLoader {
             }
         }
         let Some(standing) = self.standing.first_mut() else { return Vec::new() };
-        let is_chosen = |row: &FindingRow<'_>| {
-            // A comment that its author has withdrawn is gone.
-            let is_of_this_snapshot = || {
-                let reported = view.run_index(row.last_run).map(|at| view.run(at));
-                reported.is_some_and(|run| run.snapshot_commit == commit && run.reviewer != OWN_REVIEWER)
-            };
-            row.last_run != run && is_wanted(row) && (row.status.is_undecided() || is_of_this_snapshot())
-        };
-        let mut chosen: Vec<usize> =
-            (0..view.finding_count()).filter(|index| is_chosen(&view.finding(*index))).collect();
-        // What the user has written comes first; then the newest runs, as the view is sorted.
-        let reviewer = |index: usize| view.run_index(view.finding(index).last_run).map(|at| view.run(at).reviewer);
-        chosen.sort_by_key(|index| reviewer(*index) != Some(OWN_REVIEWER));
-        let (mut comments, mut runs) = (HashSet::new(), HashSet::new());
-        chosen.retain(|index| {
-            let run = view.finding(*index).last_run;
-            let (known, most) = match reviewer(*index) == Some(OWN_REVIEWER) {
-                true => (&mut comments, MAX_COMMENTS),
-                false => (&mut runs, MAX_RUNS),
-            };
-            known.contains(run) || (known.len() < most && known.insert(run))
-        });
+        let chosen = choose_findings(view, commit, paths, |row| row.last_run != run && is_wanted(row));
         let key = |index: usize| {
             let row = view.finding(index);
             (row.id.to_owned(), row.last_run.to_owned())
@@ -110,4 +90,43 @@ impl PageLoader {
             })
             .collect()
     }
+}
+
+/// Returns the findings on `paths` that may stand in the snapshot `commit`: undecided ones, and those that a reviewer reported
+/// in this very snapshot. What the user has written comes first; then the newest runs, as the view is sorted.
+fn choose_findings<'p>(
+    view: &StoreView,
+    commit: &str,
+    paths: impl IntoIterator<Item = &'p str>,
+    is_wanted: impl Fn(&FindingRow<'_>) -> bool,
+) -> Vec<usize> {
+    // Most findings of a large store are passed over, so that of each run is read once what its findings need.
+    let mut runs: HashMap<usize, (bool, bool)> = HashMap::new();
+    let (mut comments, mut others) = (ChosenFindings::default(), ChosenFindings::default());
+    for index in view.findings_on(paths) {
+        let run = view.last_reporting_run(index);
+        let (is_comment, is_here) = run.map_or((false, false), |at| {
+            *runs.entry(at).or_insert_with(|| {
+                let row = view.run(at);
+                (row.reviewer == OWN_REVIEWER, row.snapshot_commit == commit)
+            })
+        });
+        // A comment that its author has withdrawn is gone.
+        if !view.finding_status(index).is_undecided() && (is_comment || !is_here) {
+            continue;
+        }
+        let (chosen, most) = if is_comment { (&mut comments, MAX_COMMENTS) } else { (&mut others, MAX_RUNS) };
+        if (chosen.runs.len() < most || chosen.runs.contains(&run)) && is_wanted(&view.finding(index)) {
+            chosen.runs.insert(run);
+            chosen.findings.push(index);
+        }
+    }
+    [comments.findings, others.findings].concat()
+}
+
+/// Findings of runs whose number is limited.
+#[derive(Default)]
+struct ChosenFindings {
+    runs: HashSet<Option<usize>>,
+    findings: Vec<usize>,
 }

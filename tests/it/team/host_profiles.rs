@@ -357,7 +357,7 @@ fn servers_in_front_of_git_are_quoted_with_the_way_out() {
             no_push,
         ),
         (
-            All,
+            RefusedRequests::All,
             "404 Not Found",
             "Repository not found.",
             "not found: Repository not found.",
