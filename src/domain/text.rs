@@ -17,8 +17,10 @@ pub fn is_unsafe(c: char) -> bool {
 /// those beside each other; any other character that [`is_unsafe`] becomes `\u{fffd}`. The result is borrowed if nothing had
 /// to change.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
-    // Nearly every text of a screen is printable ASCII, which is told without decoding.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(is_unsafe) {
+    // Nearly every text of a screen is printable ASCII, which is told without decoding, and for many bytes at once as long as
+    // nothing ends the loop early.
+    let is_printable_ascii = text.bytes().fold(true, |so_far, byte| so_far & matches!(byte, b' '..=b'~'));
+    if is_printable_ascii || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let text = separate_emoji(text);

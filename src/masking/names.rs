@@ -82,8 +82,11 @@ pub(crate) fn mask_besides_ids(text: &str) -> Cow<'_, str> {
 /// takes longer than to print a ledger.
 fn may_contain_key(text: &str) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    // For many bytes at once, because every text of a frame is asked about, and most have no digit.
+    let has_digit = |text: &str| text.bytes().fold(false, |so_far, byte| so_far | byte.is_ascii_digit());
     // Bytes, because every letter of a word is ASCII.
     text.len() >= MIN_KEY_BYTES
+        && has_digit(text)
         && text.as_bytes().split(|byte| !is_word(byte)).any(|word| {
             word.len() >= MIN_KEY_BYTES
                 && word.iter().any(u8::is_ascii_digit)

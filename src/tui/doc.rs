@@ -241,8 +241,18 @@ pub fn first_grapheme(text: &str) -> Option<&str> {
     }
 }
 
+/// Returns the columns of one line of text. Without tables of Unicode where it is ASCII: they were a twentieth of the time of
+/// a frame.
+pub fn count_columns(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
 /// Returns the longest prefix of `text` that is at most `width` columns wide, and its width.
 pub fn fit_start(text: &str, width: usize) -> (&str, usize) {
+    if text.is_ascii() {
+        let end = text.len().min(width);
+        return (&text[..end], end);
+    }
     let (mut at, mut used) = (0, 0);
     while let Some(grapheme) = first_grapheme(&text[at..]) {
         let size = if grapheme.len() == 1 { 1 } else { grapheme.width() };

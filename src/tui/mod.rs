@@ -48,6 +48,7 @@ mod runner_requests;
 mod saved_filters;
 mod screen;
 mod short_title;
+mod shown_cells;
 mod startup;
 mod team_follower;
 mod terminal;
@@ -271,6 +272,7 @@ impl EventLoop {
             for command in self.waiting_reads.drain(..) {
                 self.effects.dispatch(command, &self.app.store.view);
             }
+            self.screen.prepare_next_frame();
         }
     }
 

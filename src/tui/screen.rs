@@ -1,5 +1,5 @@
-//! Keeps the screen contents and computes the fewest bytes that update the terminal: two buffers, whose
-//! difference becomes one write.
+//! Keeps the screen contents and computes the fewest bytes that update the terminal: what it shows, packed, and the next
+//! frame, whose difference becomes one write.
 //!
 //! This differ stands in for `ratatui::Terminal` with its crossterm backend, which writes 1.4 times as many bytes for
 //! a key (469 against 327 at 200x60, from row to row of 3,000 findings), 2.1 times for opening the statistics, and 25
@@ -14,6 +14,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::shown_cells::{LongTexts, ShownCell};
+
 /// Fewest blanks in a row for which an erase sequence is shorter than writing them.
 const MIN_ERASE_BLANKS: u16 = 6;
 /// Most unchanged cells between two changes that are shorter to rewrite than to skip.
@@ -24,9 +26,15 @@ const MAX_REWRITE_CELLS: u16 = 3;
 pub struct Screen {
     /// Attributes that the terminal shows as what they are.
     attributes: Modifier,
-    /// Last frame; empty before the first one.
-    shown: Buffer,
+    /// Cells of the last frame; empty if the terminal's contents are not known, or if they are still in `next`.
+    shown: Vec<ShownCell>,
+    /// Texts of cells that are too long for [`ShownCell`].
+    long_texts: LongTexts,
+    /// Frame that is drawn next; the last one while `is_drawn`.
     next: Buffer,
+    is_drawn: bool,
+    /// A row of the next frame, packed; kept for its memory.
+    row: Vec<ShownCell>,
     /// The terminal's contents are unknown, so every cell is written.
     stale: bool,
     bytes: Vec<u8>,
@@ -59,8 +67,11 @@ impl Screen {
         let area = Rect::new(0, 0, columns, rows);
         Self {
             attributes: Modifier::all(),
-            shown: Buffer::default(),
+            shown: Vec::new(),
+            long_texts: LongTexts::default(),
             next: Buffer::empty(area),
+            is_drawn: false,
+            row: Vec::new(),
             stale: true,
             bytes: Vec::new(),
             cursor: None,
@@ -93,18 +104,34 @@ impl Screen {
     /// Draws a frame with `draw` into an empty buffer and returns the bytes that update the terminal; empty if
     /// nothing changed. `draw` returns the cell at which the cursor is shown.
     pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer) -> Option<Position>) -> &[u8] {
-        // Two buffers of a large screen take as long as the rest of the first frame, which needs one.
-        if self.next.content.is_empty() {
-            self.next = Buffer::empty(self.shown.area);
+        self.prepare_next_frame();
+        if self.stale {
+            self.shown.clear();
         }
-        self.next.reset();
         let cursor = draw(&mut self.next);
+        self.is_drawn = true;
         self.bytes.clear();
         self.write_difference();
         self.write_cursor(cursor);
-        std::mem::swap(&mut self.shown, &mut self.next);
         self.stale = false;
         &self.bytes
+    }
+
+    /// Empties the buffer of the next frame, unless that has been done. Called while nobody waits for a frame: it takes a
+    /// fifteenth of the time of a key.
+    pub fn prepare_next_frame(&mut self) {
+        if !std::mem::take(&mut self.is_drawn) {
+            return;
+        }
+        let Self { shown, long_texts, next, .. } = self;
+        if long_texts.are_many() {
+            long_texts.clear();
+            shown.clear();
+        }
+        if shown.is_empty() {
+            shown.extend(next.content.iter().map(|cell| ShownCell::pack(cell, long_texts)));
+        }
+        next.reset();
     }
 
     /// Moves the cursor to its cell and shows it, or hides it.
@@ -123,22 +150,29 @@ impl Screen {
     }
 
     fn write_difference(&mut self) {
-        let Self { shown, next, stale, bytes, attributes, writes_whole_rows, .. } = self;
+        let Self { shown, long_texts, next, row, stale, bytes, attributes, writes_whole_rows, .. } = self;
         let width = next.area.width;
         let mut pen = SGR_DEFAULT;
         // Position of the cursor; unknown at first.
         let mut at: Option<(u16, u16)> = None;
         for y in 0..next.area.height {
             let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
-            let (old, new) = (shown.content.get(line.clone()).unwrap_or_default(), &next.content[line]);
-            let is_whole = *writes_whole_rows && (*stale || !is_same_row(old, new));
+            let (old, new) = (shown.get_mut(line.clone()).unwrap_or_default(), &next.content[line]);
+            row.clear();
+            if !*stale {
+                row.extend(new.iter().map(|cell| ShownCell::pack(cell, long_texts)));
+                if *old == row[..] {
+                    continue;
+                }
+            }
+            let is_whole = *writes_whole_rows;
             let mut x = if is_whole { first_written_column(old, new) } else { 0 };
             // Cells before this column are written although they look the same: writing what is left of them may have
             // changed them.
             let mut disturbed = 0;
             while x < width {
                 if !*stale && !is_whole && x >= disturbed {
-                    x = skip_same_cells(old, new, x);
+                    x = skip_same_cells(old, row, new, x);
                     if x == width {
                         break;
                     }
@@ -167,7 +201,7 @@ impl Screen {
                     }
                     at = Some((x, y));
                     x += blanks;
-                    disturbed = disturbed.max(end_of_last_cell(old, x));
+                    disturbed = disturbed.max(end_of_last_cell(old, long_texts, x));
                     continue;
                 }
                 let cell = &new[column];
@@ -188,12 +222,15 @@ impl Screen {
                 bytes.extend_from_slice(cell.symbol().as_bytes());
                 disturbed = disturbed.max(x + spill);
                 x += wide;
-                disturbed = disturbed.max(end_of_last_cell(old, x));
+                disturbed = disturbed.max(end_of_last_cell(old, long_texts, x));
                 // The cursor position is uncertain after the last column, and after characters whose width differs
                 // between terminals.
                 let certain =
                     x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
                 at = certain.then_some((x, y));
+            }
+            if old.len() == row.len() {
+                old.copy_from_slice(row);
             }
         }
         if !bytes.is_empty() {
@@ -215,46 +252,28 @@ pub fn find_missing_attributes(variable: impl Fn(&str) -> Option<String>) -> Mod
     missing
 }
 
-/// Returns true if two cells look the same; a blank shows only its background colour. Every frame compares every cell,
-/// and `Cell::eq` takes three times as long: it compares texts as slices, and options that are not used here.
-#[inline]
-fn is_same_look(one: &Cell, other: &Cell) -> bool {
-    let is_same_text = match (one.symbol().as_bytes(), other.symbol().as_bytes()) {
-        ([one], [other]) => one == other,
-        (one, other) => one == other,
-    };
-    is_same_text
-        && one.bg == other.bg
-        && ((one.fg == other.fg && one.modifier == other.modifier) || (is_space(one) && is_space(other)))
-}
-
 /// Returns the first column from `from` on whose cell differs; the width of the row if none does. A wide cell whose second
-/// column differs counts from its first one.
-fn skip_same_cells(old: &[Cell], new: &[Cell], from: u16) -> u16 {
+/// column differs counts from its first one. `row` is `new`, packed.
+fn skip_same_cells(old: &[ShownCell], row: &[ShownCell], new: &[Cell], from: u16) -> u16 {
     let start = usize::from(from);
-    let same = old[start..].iter().zip(&new[start..]).take_while(|(old, new)| is_same_look(old, new)).count();
+    let same = old[start..].iter().zip(&row[start..]).take_while(|(old, new)| old == new).count();
     let end = start + same;
     let is_in_wide_cell = same > 0 && end < new.len() && cell_width(&new[end - 1]) > 1;
     from + u16::try_from(same - usize::from(is_in_wide_cell)).unwrap_or(0)
 }
 
-/// Returns true if two rows look the same; false if `old` is not known.
-fn is_same_row(old: &[Cell], new: &[Cell]) -> bool {
-    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same_look(old, new))
-}
-
 /// Returns the first column of a row that is not blank before and after.
-fn first_written_column(old: &[Cell], new: &[Cell]) -> u16 {
-    let is_blank_before = |column: usize| old.get(column).is_none_or(is_blank);
+fn first_written_column(old: &[ShownCell], new: &[Cell]) -> u16 {
+    let is_blank_before = |column: usize| old.get(column).is_none_or(|cell| *cell == ShownCell::BLANK);
     let blank = new.iter().enumerate().take_while(|(column, cell)| is_blank(cell) && is_blank_before(*column)).count();
     u16::try_from(blank).unwrap_or(u16::MAX)
 }
 
 /// Returns the first column behind the cell of the last frame that begins before column `end`. A wide cell ends behind
 /// `end` if only its first column was written, which has erased its second one.
-fn end_of_last_cell(old: &[Cell], end: u16) -> u16 {
+fn end_of_last_cell(old: &[ShownCell], long_texts: &LongTexts, end: u16) -> u16 {
     let last = usize::from(end).checked_sub(1).and_then(|last| old.get(last));
-    end + last.map_or(0, |cell| cell_width(cell) - 1)
+    end + last.map_or(0, |cell| cell.width(long_texts) - 1)
 }
 
 /// Returns the most columns that a terminal may draw for a symbol of several characters, such as an emoji with a skin tone:
@@ -268,12 +287,18 @@ fn measure_spill(cell: &Cell) -> u16 {
     u16::try_from(widths.sum::<usize>()).unwrap_or(u16::MAX).max(cell_width(cell))
 }
 
-fn is_space(cell: &Cell) -> bool {
+/// Returns true if a cell shows only its background colour.
+#[inline]
+pub(super) fn is_space(cell: &Cell) -> bool {
     cell.symbol() == " " && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
 }
 
 fn cell_width(cell: &Cell) -> u16 {
-    let symbol = cell.symbol();
+    measure_symbol(cell.symbol())
+}
+
+/// Returns the columns of a cell's text, 1 or 2.
+pub(super) fn measure_symbol(symbol: &str) -> u16 {
     if symbol.len() == 1 { 1 } else { u16::try_from(symbol.width()).unwrap_or(1).clamp(1, 2) }
 }
 
@@ -414,7 +439,7 @@ mod tests {
             terminal.process(bytes);
             for y in 0..rows {
                 for x in 0..columns {
-                    let (want, have) = (&screen.shown[(x, y)], terminal.screen().cell(y, x).expect("a cell"));
+                    let (want, have) = (&screen.next[(x, y)], terminal.screen().cell(y, x).expect("a cell"));
                     if have.is_wide_continuation() {
                         continue;
                     }
@@ -505,7 +530,10 @@ mod tests {
             if let Some(column) = changed {
                 new[column].bg = Color::Indexed(236);
             }
-            assert_eq!(skip_same_cells(&old, &new, from), expected, "{text}, {changed:?} from {from}");
+            let mut texts = LongTexts::default();
+            let mut pack = |row: &[Cell]| row.iter().map(|cell| ShownCell::pack(cell, &mut texts)).collect::<Vec<_>>();
+            let skipped = skip_same_cells(&pack(&old), &pack(&new), &new, from);
+            assert_eq!(skipped, expected, "{text}, {changed:?} from {from}");
         }
     }
 

@@ -5,6 +5,7 @@
 //! around the finding, which was recorded with it.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use crate::store::FindingRow;
 
@@ -85,12 +86,16 @@ pub fn name_function_around<'a>(finding: &FindingRow<'a>) -> &'a str {
 
 /// Splits a title into symbol and problem. The problem is the whole title if it follows no known pattern.
 fn shorten_title(title: &str) -> ShortTitle<'_> {
-    for (pattern, short) in PATTERNS {
+    for pattern in SPLIT_PATTERNS.iter() {
         if let Some([symbol, a, b]) = match_parts(pattern, title)
             // Two symbols are no symbol.
             && !symbol.contains('`')
         {
-            let problem = short.replace("{a}", a).replace("{b}", b);
+            let problem = match pattern.short {
+                "{a}" => a.into(),
+                short if short.contains('{') => short.replace("{a}", a).replace("{b}", b).into(),
+                short => short.into(),
+            };
             return ShortTitle { symbol, problem: shorten_growth(problem), is_whole_title: false };
         }
     }
@@ -134,43 +139,53 @@ fn find_symbol(title: &str) -> Option<&str> {
     (is_name && !rest.contains('`')).then_some(quoted)
 }
 
+/// [`TitlePattern`], split once: a list compares the title of each of its rows with all of them.
+struct SplitPattern {
+    /// Text before the first part.
+    head: &'static str,
+    /// Parts, each as its place in `s`, `a`, `b` and the text after it.
+    parts: Vec<(usize, &'static str)>,
+    short: &'static str,
+}
+
+static SPLIT_PATTERNS: LazyLock<Vec<SplitPattern>> =
+    LazyLock::new(|| PATTERNS.iter().filter_map(split_pattern).collect());
+
+/// Splits a pattern at its parts; `None` if it has none, or one with another name.
+fn split_pattern((pattern, short): &TitlePattern) -> Option<SplitPattern> {
+    let (head, rest) = pattern.split_once('{')?;
+    let split_part = |part: &'static str| {
+        let (name, after) = part.split_once('}')?;
+        Some((["s", "a", "b"].iter().position(|known| *known == name)?, after))
+    };
+    Some(SplitPattern { head, parts: rest.split('{').map(split_part).collect::<Option<_>>()?, short })
+}
+
 /// Returns the texts at `{s}`, `{a}` and `{b}`; `None` if the title does not follow the pattern. The case of the first
 /// letter does not matter. No part is empty.
-fn match_parts<'t>(pattern: &str, title: &'t str) -> Option<[&'t str; 3]> {
-    let mut parts = [""; 3];
-    let (first, mut pattern) = pattern.split_at(pattern.find('{')?);
-    let head = title.get(..first.len())?;
-    if !head.eq_ignore_ascii_case(first) {
+fn match_parts<'t>(pattern: &SplitPattern, title: &'t str) -> Option<[&'t str; 3]> {
+    let SplitPattern { head, parts, .. } = pattern;
+    if !title.get(..head.len())?.eq_ignore_ascii_case(head) {
         return None;
     }
-    let mut rest = &title[first.len()..];
-    loop {
-        let (name, after) = pattern.get(1..)?.split_once('}')?;
-        let (literal, next) = after.split_at(after.find('{').unwrap_or(after.len()));
-        // A part at the end takes all of the rest.
-        let end = match (literal.is_empty(), next.is_empty()) {
-            (true, _) => rest.len(),
-            (false, true) if rest.ends_with(literal) => rest.len() - literal.len(),
-            (false, true) => return None,
-            (false, false) => rest.find(literal)?,
-        };
-        let part = &rest[..end];
-        if part.is_empty() {
-            return None;
-        }
-        let slot = ["s", "a", "b"].iter().position(|known| *known == name)?;
-        parts[slot] = part;
-        rest = &rest[end + literal.len()..];
-        if next.is_empty() {
-            return rest.is_empty().then_some(parts);
-        }
-        pattern = next;
+    let ((last, end), inner) = parts.split_last()?;
+    let mut rest = title[head.len()..].strip_suffix(end)?;
+    let mut found = [""; 3];
+    for (place, after) in inner {
+        let (part, behind) = rest.split_once(after)?;
+        found[*place] = part;
+        rest = behind;
     }
+    found[*last] = rest;
+    parts.iter().all(|(place, _)| !found[*place].is_empty()).then_some(found)
 }
 
 /// Replaces `grew from 17 to 19` and `from 17 to 19` by `17 → 19`, and takes away the word "complexity" where the figure
 /// is named by the word before it.
-fn shorten_growth(problem: String) -> Cow<'static, str> {
+fn shorten_growth(problem: Cow<'_, str>) -> Cow<'_, str> {
+    if !problem.contains("from ") && !problem.contains("complexity") {
+        return problem;
+    }
     let mut short = String::with_capacity(problem.len());
     for (at, clause) in problem.split(", ").enumerate() {
         if at > 0 {

@@ -30,10 +30,7 @@ pub fn draw_too_small(painter: &mut Painter<'_>) {
 }
 
 pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {
-    let glyph = painter.app.display.glyphs.vertical;
-    for y in area.top()..area.bottom() {
-        painter.draw_text(area.x, y, 1, glyph, Role::Rule);
-    }
+    painter.draw_vertical_rule(area.x, area.y, area.height, Role::Rule);
 }
 
 /// Columns before a fact of a title.
