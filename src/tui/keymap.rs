@@ -258,7 +258,7 @@ actions! {
         Copy "copy" "copy" "copy place, finding or id",
         CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",
         Edit "edit" "edit" "open the editor at the line",
-        Comment "comment" "comment" "diff: write a finding about the line or the range",
+        Comment "comment" "comment" "write a finding of your own at the line",
         Rewrite "rewrite" "rewrite" "rewrite or withdraw a finding of your own",
         Palette "palette" "commands" "go to anything: commands, findings, files",
         Help "help" "help" "this help",

@@ -16,7 +16,7 @@ pub(crate) mod data;
 mod files;
 pub(crate) use files::list_reviews;
 mod filter_line;
-pub(crate) use comments::withdraw_comment;
+pub(crate) use comments::{comment_on_finding, withdraw_comment};
 mod folds;
 pub(crate) use filter_line::{accept_filter, apply_filter};
 pub(crate) use folds::selected_fold as chosen_fold;
