@@ -71,6 +71,7 @@ impl Sides {
         let (before, after) = (LineTable::new(old.clone()), LineTable::new(new.clone()));
         let mut texts = DiffTexts::new(file as u64 + 1, &page.files[file].path, old, new, blocks);
         texts.find_change_without_space(blocks, &before, &after);
+        texts.name_changes(blocks, &before, &after);
         Arc::new(texts)
     }
 

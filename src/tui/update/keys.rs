@@ -195,6 +195,8 @@ fn accepts_count(action: Action) -> bool {
             | A::Mark
             | A::NextHunk
             | A::PreviousHunk
+            | A::NextUnviewed
+            | A::PreviousUnviewed
             | A::NextFile
             | A::PreviousFile
             | A::NextFinding
@@ -262,8 +264,10 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Right | A::ScrollRight => go_right(app, commands),
         A::Viewed if app.panes.focus == Pane::Files => files::toggle_viewed(app, commands),
         A::Viewed => run_action(app, A::PageDown, count, commands),
+        A::ViewedChange => app.show_notice(NoticeLevel::Info, diff::NO_DIFF),
         // The diff has executed them.
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
+        A::NextUnviewed | A::PreviousUnviewed => {}
         A::SideBySide | A::Wrap | A::IgnoreSpace => {}
         A::Diff => toggle_diff(app, commands),
         A::Comment => comments::write_comment(app),

@@ -129,6 +129,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFiles(viewed) => diff::apply_viewed_files(app, &viewed),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
+        AppMessage::ChangesMarked { marks, result } => diff::apply_marked_changes(app, &marks, result),
         AppMessage::FilesMarked { files, result } => files::apply_marked(app, &files, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::ReviewedFiles(files) => app.file_list.set_reviewed(files),
