@@ -9,7 +9,9 @@ pub(crate) use ask::{
     can_answer, describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, next_answerer, plan_question_about,
     request_question,
 };
+mod command_forms;
 mod comments;
+pub(crate) use command_forms::{ask_or_run, say_not_run};
 mod compare;
 pub use compare::CodeLooks;
 pub(crate) mod data;
