@@ -91,7 +91,7 @@ impl PageLoader {
             warm: false,
             standing: Vec::new(),
             reviewed: ReviewedRuns::default(),
-            change_names: ChangeNames::new(),
+            change_names: ChangeNames::default(),
         }
     }
 

@@ -10,13 +10,20 @@ use crate::tui::message::FileListRow;
 
 /// Largest blob whose changes are named without showing it, in bytes.
 const MAX_NAMED_BYTES: u64 = 4 << 20;
-/// Most files whose names of changes are kept in memory.
+/// Most files whose names of changes are kept in memory, by their blobs and by their runs.
 const MAX_KEPT_FILES: usize = 2_000;
 /// Most files whose changes are marked with them; of a larger folder only the files are. Their texts are read for it.
 const MAX_MARKED_FILES: usize = 500;
 
-/// Names of the changes of a file by the blobs of its two sides.
-pub(super) type ChangeNames = HashMap<(Option<String>, String), Arc<Vec<String>>>;
+/// Names of changes that were looked up, so that the lists of files, which are made anew with each mark, do not compare the same
+/// commits again.
+#[derive(Debug, Default)]
+pub(super) struct ChangeNames {
+    /// Names by the blobs of the two sides of a file.
+    of_blobs: HashMap<(Option<String>, String), Arc<Vec<String>>>,
+    /// Names by run and path; `None` for a file that the run has not changed.
+    of_runs: HashMap<(String, String), Option<Arc<Vec<String>>>>,
+}
 
 /// Marks of what the user has viewed.
 #[derive(Debug, Default)]
@@ -111,10 +118,20 @@ impl PageLoader {
             // A whole tree shows no change.
             return None;
         }
+        let key = (run.run_id.to_string(), path.to_owned());
+        if let Some(names) = self.change_names.of_runs.get(&key) {
+            return names.clone();
+        }
         let change = self.read_change(run)?;
-        let file = change.files.iter().find(|file| file.path == path)?;
-        let blocks: Vec<ChangeBlock> = file.hunks.iter().map(ChangeBlock::from).collect();
-        self.name_changes((file.old_blob.clone(), file.new_blob.clone()), &blocks)
+        let names = change.files.iter().find(|file| file.path == path).and_then(|file| {
+            let blocks: Vec<ChangeBlock> = file.hunks.iter().map(ChangeBlock::from).collect();
+            self.name_changes((file.old_blob.clone(), file.new_blob.clone()), &blocks)
+        });
+        if self.change_names.of_runs.len() >= MAX_KEPT_FILES {
+            self.change_names.of_runs.clear();
+        }
+        self.change_names.of_runs.insert(key, names.clone());
+        names
     }
 
     /// Names the changed blocks between two blobs; `None` if there are none, or the blobs are too large or gone.
@@ -122,7 +139,7 @@ impl PageLoader {
         if blocks.is_empty() {
             return None;
         }
-        if let Some(names) = self.change_names.get(&blobs) {
+        if let Some(names) = self.change_names.of_blobs.get(&blobs) {
             return Some(Arc::clone(names));
         }
         let repo = self.repo.as_ref()?;
@@ -136,10 +153,10 @@ impl PageLoader {
             None => LineTable::default(),
         };
         let names = Arc::new(name_changes(blocks, &old, &read(&blobs.1)?));
-        if self.change_names.len() >= MAX_KEPT_FILES {
-            self.change_names.clear();
+        if self.change_names.of_blobs.len() >= MAX_KEPT_FILES {
+            self.change_names.of_blobs.clear();
         }
-        self.change_names.insert(blobs, Arc::clone(&names));
+        self.change_names.of_blobs.insert(blobs, Arc::clone(&names));
         Some(names)
     }
 }
