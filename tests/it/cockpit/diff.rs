@@ -84,7 +84,9 @@ fn a_viewed_change_stays_viewed_where_it_moves_until_its_lines_change() {
     cockpit.press("1\x1b[Zl");
     cockpit.wait_for("✓ 1/3 viewed");
     // The last change completes the file.
-    cockpit.press("g]hmm");
+    cockpit.press("g]hm");
+    cockpit.wait_for("viewed 2 of 3 changes in the file");
+    cockpit.press("m");
     cockpit.wait("the viewed file", |screen| screen.contains("✓ viewed") && !screen.contains("value_7 = new"));
     cockpit.quit();
     let mut cockpit = Cockpit::open(&test);
