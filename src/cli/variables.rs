@@ -24,7 +24,8 @@ pub fn describe_unknown(set: &[String]) -> Option<String> {
         // A command of the user may call revdeck.
         .chain(tui::custom_commands::list_variables())
         .collect();
-    let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
+    let is_known = |name: &String| known.contains(name) || name.starts_with(tui::custom_commands::ANSWER_VARIABLES);
+    let unknown: Vec<&str> = set.iter().filter(|name| !is_known(name)).map(String::as_str).collect();
     let first = unknown.first()?;
     // The prefix, which all have, would make every name look like every other.
     let plain = |name: &str| name.strip_prefix(PREFIX).unwrap_or_default().to_owned();
@@ -44,6 +45,7 @@ mod tests {
             describe_unknown(&set).unwrap_or_default()
         };
         assert_eq!(describe(&["REVDECK_HOME", "REVDECK_THEME", "REVDECK_COMPLETE", "REVDECK_PATH"]), "");
+        assert_eq!(describe(&["REVDECK_ANSWER_REASON"]), "", "an answer of a command of the user");
         let meant = "set but not known: REVDECK_THEMEE; did you mean \"REVDECK_THEME\"?";
         assert_eq!(describe(&["REVDECK_THEMEE", "REVDECK_HOME"]), meant);
         assert_eq!(describe(&["REVDECK_BOGUS"]), "set but not known: REVDECK_BOGUS");

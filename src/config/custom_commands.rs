@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::closest_word::did_you_mean;
+use super::command_prompts::{CommandPrompt, parse_prompts};
 use super::error::{ConfigError, SettingLocation};
 use super::keys::SettingValue;
 use super::settings_file::{SettingsFile, parse_value};
@@ -57,6 +58,8 @@ pub struct CustomCommand {
     pub place: CommandPlace,
     /// True if what the program has printed in the terminal stays until the user presses Enter.
     pub pause: bool,
+    /// Questions that are asked before the program runs, in their order.
+    pub prompts: Vec<CommandPrompt>,
     /// Place of the key in the settings, else of the table.
     pub location: SettingLocation,
 }
@@ -85,6 +88,8 @@ pub enum CommandPart {
     Text(String),
     /// Value of a field.
     Field(CommandField),
+    /// Answer to the question with this name.
+    Answer(String),
 }
 
 impl fmt::Display for CommandWord {
@@ -92,13 +97,14 @@ impl fmt::Display for CommandWord {
         self.0.iter().try_for_each(|part| match part {
             CommandPart::Text(text) => f.write_str(text),
             CommandPart::Field(field) => write!(f, "{{{field}}}"),
+            CommandPart::Answer(name) => write!(f, "{{{name}}}"),
         })
     }
 }
 
 impl CommandWord {
-    /// Parses a text with fields in braces; `{{` and `}}` are braces.
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Parses a text with fields and names of questions in braces; `{{` and `}}` are braces.
+    fn parse(text: &str, prompts: &[CommandPrompt]) -> Result<Self, String> {
         let (mut parts, mut plain) = (Vec::new(), String::new());
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
@@ -113,14 +119,18 @@ impl CommandWord {
             let Some((name, behind)) = rest.split_once('}').filter(|_| brace == "{") else {
                 return Err(format!("has a single {brace} in {text:?}; write {brace}{brace} for a brace"));
             };
-            let field = name.parse::<CommandField>().map_err(|_| {
-                let meant = did_you_mean(name, CommandField::WORDS.iter().copied());
-                format!("has {{{name}}}, which is no field{meant}")
-            })?;
+            let part = match name.parse::<CommandField>() {
+                Ok(field) => CommandPart::Field(field),
+                Err(_) if prompts.iter().any(|prompt| prompt.name == name) => CommandPart::Answer(name.to_owned()),
+                Err(_) => {
+                    let meant = did_you_mean(name, list_names(prompts));
+                    return Err(format!("has {{{name}}}, which is no field{meant}"));
+                }
+            };
             if !plain.is_empty() {
                 parts.push(CommandPart::Text(std::mem::take(&mut plain)));
             }
-            parts.push(CommandPart::Field(field));
+            parts.push(part);
             rest = behind;
         }
         plain.push_str(rest);
@@ -131,7 +141,12 @@ impl CommandWord {
     }
 }
 
-const FIELDS: [&str; 5] = ["key", "run", "shell", "where", "pause"];
+/// Lists the names that may stand in braces: those of the fields and of the questions.
+fn list_names(prompts: &[CommandPrompt]) -> impl Iterator<Item = &str> {
+    CommandField::WORDS.iter().copied().chain(prompts.iter().map(|prompt| prompt.name.as_str()))
+}
+
+const FIELDS: [&str; 6] = ["key", "run", "shell", "where", "pause", "prompts"];
 
 /// Parses a `[commands.NAME]` table.
 ///
@@ -199,14 +214,18 @@ pub fn parse_command(
         let problem = "has several words beside shell = true".to_owned();
         return Err(wrong("run", run_offset, problem, "one command line: [\"git log {path} | head\"]"));
     }
-    let words = run.iter().map(|word| CommandWord::parse(word));
+    let prompts = match table.iter().find(|(field, _)| field.get_ref() == "prompts") {
+        Some((_, found)) => parse_prompts(document, &table_key, found)?,
+        None => Vec::new(),
+    };
+    let words = run.iter().map(|word| CommandWord::parse(word, &prompts));
     let run = words.collect::<Result<Vec<_>, _>>().map_err(|problem| {
-        let fields: Vec<String> = CommandField::WORDS.iter().map(|word| format!("{{{word}}}")).collect();
+        let fields: Vec<String> = list_names(&prompts).map(|word| format!("{{{word}}}")).collect();
         wrong("run", run_offset, problem, &fields.join(", "))
     })?;
     let at = table.iter().find(|(field, _)| field.get_ref() == "key").map_or(start, |(field, _)| field.span().start);
     let (name, location) = (name.get_ref().to_string(), document.location_at(at));
-    Ok(CustomCommand { name, key, run, shell, place, pause, location })
+    Ok(CustomCommand { name, key, run, shell, place, pause, prompts, location })
 }
 
 /// Returns the value of a field and its byte offset.
@@ -227,7 +246,7 @@ fn describe_wrong(value: Result<SettingValue, String>) -> String {
 }
 
 fn describe_table() -> String {
-    "a table with run = [\"program\", \"{path}\"] and, if you like, key, shell, where, pause".to_owned()
+    "a table with run = [\"program\", \"{path}\"] and, if you like, key, shell, where, pause, prompts".to_owned()
 }
 
 #[cfg(test)]
@@ -253,14 +272,27 @@ mod tests {
             ),
             ("a{{path}}{{{id}", vec![text("a{path}{"), CommandPart::Field(CommandField::Id)]),
         ] {
-            assert_eq!(CommandWord::parse(word), Ok(CommandWord(parts)), "{word}");
+            assert_eq!(CommandWord::parse(word, &[]), Ok(CommandWord(parts)), "{word}");
         }
+        let prompt = |name: &str| CommandPrompt {
+            name: name.to_owned(),
+            title: "Why?".to_owned(),
+            default: String::new(),
+            choices: Vec::new(),
+        };
+        let prompts = [prompt("reason"), prompt("label")];
+        let parsed = CommandWord::parse("{id}: {reason}", &prompts).expect("a word");
+        let answer = CommandPart::Answer("reason".to_owned());
+        assert_eq!(parsed.0, [CommandPart::Field(CommandField::Id), text(": "), answer]);
+        assert_eq!(parsed.to_string(), "{id}: {reason}");
+        let problem = "has {lable}, which is no field; did you mean \"label\"?";
+        assert_eq!(CommandWord::parse("{lable}", &prompts), Err(problem.to_owned()));
         for (word, problem) in [
             ("{pth}", "has {pth}, which is no field; did you mean \"path\"?"),
             ("a{path", "has a single { in \"a{path\"; write {{ for a brace"),
             ("a}b", "has a single } in \"a}b\"; write }} for a brace"),
         ] {
-            assert_eq!(CommandWord::parse(word), Err(problem.to_owned()), "{word}");
+            assert_eq!(CommandWord::parse(word, &[]), Err(problem.to_owned()), "{word}");
         }
     }
 }

@@ -7,6 +7,7 @@
 mod added_reviewer;
 mod clock;
 mod closest_word;
+mod command_prompts;
 mod custom_commands;
 pub(crate) mod embedded;
 mod error;
@@ -32,6 +33,7 @@ mod user_guidelines;
 pub(crate) use added_reviewer::{add_reviewers, render_reviewer};
 pub(crate) use clock::ClockAndIds;
 pub(crate) use closest_word::did_you_mean;
+pub use command_prompts::CommandPrompt;
 pub use custom_commands::{CommandField, CommandPart, CommandPlace, CommandWord, CustomCommand};
 pub(crate) use error::{ConfigError, SettingLocation};
 pub(crate) use kept_setting::set_user_setting;

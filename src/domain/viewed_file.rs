@@ -1,4 +1,4 @@
-//! Defines the mark that the user has viewed a file of a diff.
+//! Defines the mark that the user has viewed a file of a diff, or one of its changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,8 @@ use super::Time;
 pub struct ViewedFile {
     /// Path relative to the repository root.
     pub path: String,
-    /// Name of the content, such as the id of its blob; the mark does not count for another content.
+    /// Name of the content, such as the id of its blob; the mark does not count for another content. A name that begins with `#` is
+    /// that of one change of the file.
     pub content: String,
     /// False if the mark was taken back.
     pub viewed: bool,

@@ -1,4 +1,4 @@
-//! Stores the files that the user has viewed in diffs, in `viewed.ndjson`. The file is append-only.
+//! Stores the files and changes that the user has viewed in diffs, in `viewed.ndjson`. The file is append-only.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use super::{Store, StoreError, files, lines};
 use crate::domain::ViewedFile;
 
 impl Store {
-    /// Returns path and content of the viewed files. Lines that this version cannot read are ignored.
+    /// Returns path and content of the viewed files, and path and name of the viewed changes. Lines that this version cannot
+    /// read are ignored.
     ///
     /// # Errors
     /// Returns an error when `viewed.ndjson` cannot be read.

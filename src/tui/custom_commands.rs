@@ -1,8 +1,8 @@
-//! Runs the user's own commands: a program in the root of the working tree, with fields of the selected item as its
-//! arguments.
+//! Runs the user's own commands: a program in the root of the working tree, with fields of the selected item, and what the
+//! user answers to its questions, as its arguments.
 //!
-//! - No shell reads a field. With `shell = true` a field in the command line becomes a quoted variable of the
-//!   environment, so that the name of a file cannot run anything.
+//! - No shell reads a field or an answer. With `shell = true` it becomes a quoted variable of the environment in the command
+//!   line, so that the name of a file cannot run anything.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::app::App;
 use super::message::DetailSubject;
-use crate::config::{CommandField, CommandPart, CommandPlace, CommandWord, CustomCommand};
+use crate::config::{CommandField, CommandPart, CommandPlace, CommandPrompt, CommandWord, CustomCommand};
 use crate::domain::text;
 use crate::masking::Mask;
 
@@ -30,56 +30,124 @@ pub struct CommandCall {
     pub pause: bool,
     /// Program and arguments.
     pub words: Vec<String>,
-    /// Variables of the environment with the fields of the selected item.
+    /// Variables of the environment with the fields of the selected item and the answers.
     pub variables: Vec<(String, String)>,
 }
 
-/// Fills the fields of a command from the selected item.
-///
-/// # Errors
-///
-/// Returns the reason if a field has no value.
-pub fn fill_command(app: &App, command: &CustomCommand) -> Result<CommandCall, String> {
-    let fill_word = |word: &CommandWord| {
-        let mut filled = String::new();
-        for part in &word.0 {
-            match part {
-                CommandPart::Text(text) => filled.push_str(text),
-                CommandPart::Field(field) => {
-                    let value = field_value(app, *field).ok_or_else(|| {
-                        format!("{} needs {{{field}}}, which nothing selected has", text::sanitize_line(&command.name))
-                    })?;
-                    match command.shell {
-                        true => filled.push_str(&format!("\"${{{}}}\"", variable_name(*field))),
-                        false => filled.push_str(&value),
-                    }
-                }
-            }
-        }
-        Ok::<_, String>(filled)
-    };
-    let mut words: Vec<String> = command.run.iter().map(fill_word).collect::<Result<_, _>>()?;
-    if command.shell {
-        words.splice(..0, ["sh".to_owned(), "-c".to_owned()]);
-    }
-    let variables =
-        CommandField::ALL.iter().filter_map(|field| Some((variable_name(*field), field_value(app, *field)?)));
-    Ok(CommandCall {
-        name: command.name.clone(),
-        place: command.place,
-        pause: command.pause,
-        words,
-        variables: variables.collect(),
-    })
+/// Command with the fields of the selected item, which may still have to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandForm {
+    command: CustomCommand,
+    /// Fields that the selected item had when the command was called.
+    fields: Vec<(CommandField, String)>,
+    /// Answers to the first questions.
+    answers: Vec<String>,
 }
 
-/// Returns the names of the variables that a command of the user gets.
+impl CommandForm {
+    /// Takes the fields of the selected item.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if a field that the command needs has no value.
+    pub fn new(app: &App, command: &CustomCommand) -> Result<Self, String> {
+        let known = CommandField::ALL.iter().filter_map(|field| Some((*field, field_value(app, *field)?)));
+        let fields: Vec<(CommandField, String)> = known.collect();
+        let mut used = command.run.iter().flat_map(|word| &word.0).filter_map(|part| match part {
+            CommandPart::Field(field) => Some(*field),
+            CommandPart::Text(_) | CommandPart::Answer(_) => None,
+        });
+        if let Some(missing) = used.find(|field| !fields.iter().any(|(known, _)| known == field)) {
+            return Err(format!("{} needs {{{missing}}}, which nothing selected has", command.display_name()));
+        }
+        Ok(Self { command: command.clone(), fields, answers: Vec::new() })
+    }
+
+    /// Returns the name of the command, safe for a terminal.
+    pub fn name(&self) -> String {
+        self.command.display_name()
+    }
+
+    /// Returns the question that is asked next; `None` if all are answered.
+    pub fn next_prompt(&self) -> Option<&CommandPrompt> {
+        self.command.prompts.get(self.answers.len())
+    }
+
+    /// Returns the title of the next question, safe for a terminal.
+    pub fn question(&self) -> String {
+        let title = self.next_prompt().map_or("", |prompt| prompt.title.as_str());
+        text::sanitize_line(title).into_owned()
+    }
+
+    /// Describes which of the questions is the next one, `2 of 3`; empty if there is only one.
+    pub fn describe_step(&self) -> String {
+        match self.command.prompts.len() {
+            0 | 1 => String::new(),
+            all => format!("{} of {all}", self.answers.len() + 1),
+        }
+    }
+
+    /// Answers the next question.
+    pub fn with_answer(&self, answer: &str) -> Self {
+        let mut answered = self.clone();
+        answered.answers.push(answer.to_owned());
+        answered
+    }
+
+    /// Fills the arguments. A question without an answer has an empty one.
+    pub fn into_call(self) -> CommandCall {
+        let CustomCommand { run, prompts, shell, .. } = &self.command;
+        let answers = prompts.iter().zip(self.answers.iter().map(String::as_str).chain(std::iter::repeat("")));
+        let answers: Vec<(&str, &str)> = answers.map(|(prompt, answer)| (prompt.name.as_str(), answer)).collect();
+        let fill_part = |part: &CommandPart| match part {
+            CommandPart::Text(text) => text.clone(),
+            CommandPart::Field(field) if *shell => quote_variable(&variable_name(*field)),
+            CommandPart::Answer(name) if *shell => quote_variable(&answer_variable(name)),
+            CommandPart::Field(field) => {
+                let value = self.fields.iter().find(|(known, _)| known == field);
+                value.map_or_else(String::new, |(_, value)| value.clone())
+            }
+            CommandPart::Answer(name) => {
+                let value = answers.iter().find(|(known, _)| known == name);
+                value.map_or_else(String::new, |(_, value)| (*value).to_owned())
+            }
+        };
+        let fill_word = |word: &CommandWord| word.0.iter().map(fill_part).collect::<String>();
+        let mut words: Vec<String> = run.iter().map(fill_word).collect();
+        if *shell {
+            words.splice(..0, ["sh".to_owned(), "-c".to_owned()]);
+        }
+        let variables = self.fields.iter().map(|(field, value)| (variable_name(*field), value.clone()));
+        let answered = answers.iter().map(|(name, value)| (answer_variable(name), (*value).to_owned()));
+        CommandCall {
+            name: self.command.name.clone(),
+            place: self.command.place,
+            pause: self.command.pause,
+            words,
+            variables: variables.chain(answered).collect(),
+        }
+    }
+}
+
+/// Returns a variable in a command line of a shell, which does not parse its value.
+fn quote_variable(name: &str) -> String {
+    format!("\"${{{name}}}\"")
+}
+
+/// Returns the names of the variables with fields that a command of the user gets.
 pub fn list_variables() -> Vec<String> {
     CommandField::ALL.iter().map(|field| variable_name(*field)).collect()
 }
 
 fn variable_name(field: CommandField) -> String {
     format!("REVDECK_{}", field.word().to_ascii_uppercase())
+}
+
+/// Beginning of the variables with answers; no setting of revdeck has a variable with it.
+pub const ANSWER_VARIABLES: &str = "REVDECK_ANSWER_";
+
+fn answer_variable(name: &str) -> String {
+    format!("{ANSWER_VARIABLES}{}", name.to_ascii_uppercase())
 }
 
 /// Returns the value of a field for the item that the detail shows.

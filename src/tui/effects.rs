@@ -79,6 +79,7 @@ enum PageRequest {
     Reported { run: String },
     Diff(DiffRequest),
     Viewed(ViewedFile),
+    ViewedChanges(Vec<ViewedFile>),
     MarkFiles { files: Vec<RunFile>, viewed: bool, at: Time },
 }
 
@@ -188,6 +189,7 @@ impl Effects {
                 self.send_to(&self.control, RunnerRequest::WriteFinding { finding, rewrites });
             }
             AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
+            AppCommand::MarkChanges(marks) => self.send_to(&self.reader, PageRequest::ViewedChanges(marks)),
             AppCommand::MarkFiles { files, viewed, at } => {
                 self.send_to(&self.reader, PageRequest::MarkFiles { files, viewed, at });
             }
@@ -357,6 +359,10 @@ fn serve_pages(
                     let result =
                         loader.store.mark_viewed(std::slice::from_ref(&mark)).map_err(|error| error.to_string());
                     let _ = messages.send(AppMessage::ViewedFile { mark, result });
+                }
+                Some(PageRequest::ViewedChanges(marks)) => {
+                    let result = loader.store.mark_viewed(&marks).map_err(|error| error.to_string());
+                    let _ = messages.send(AppMessage::ChangesMarked { marks, result });
                 }
                 Some(PageRequest::MarkFiles { files, viewed, at }) => {
                     let result = loader.mark_files(&files, viewed, at);

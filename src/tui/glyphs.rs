@@ -49,6 +49,8 @@ pub struct Glyphs {
     pub quotes: (&'static str, &'static str),
     /// Sign of a success notice.
     pub done: &'static str,
+    /// Sign of a change of a diff that the user has viewed.
+    pub viewed: &'static str,
     /// Sign of an error notice.
     pub trouble: &'static str,
     /// Sign for a count of 0 and for the idle state.
@@ -92,6 +94,7 @@ pub const UNICODE: Glyphs = Glyphs {
     nested: "└",
     quotes: ("“", "”"),
     done: "✓",
+    viewed: "✓",
     trouble: "!",
     none: "·",
     thumb: "┃",
@@ -125,6 +128,7 @@ pub const ASCII: Glyphs = Glyphs {
     nested: "`",
     quotes: ("\"", "\""),
     done: "+",
+    viewed: "v",
     trouble: "!",
     none: ".",
     thumb: "#",
@@ -148,6 +152,7 @@ pub const PLAIN: Glyphs = Glyphs {
     dot: "-",
     filled: " ",
     empty: " ",
+    viewed: " ",
     thumb: " ",
     ascii: false,
     plain: true,

@@ -173,6 +173,8 @@ actions! {
         PreviousMatch "previous_match" "previous" "previous match of the search",
         NextHunk "next_hunk" "change" "diff: next change",
         PreviousHunk "previous_hunk" "change" "diff: previous change",
+        NextUnviewed "next_unviewed" "unviewed" "diff: next change that is not viewed",
+        PreviousUnviewed "previous_unviewed" "unviewed" "diff: previous change that is not viewed",
         NextFile "next_file" "file" "diff: next file",
         PreviousFile "previous_file" "file" "diff: previous file",
         NextFinding "next_finding" "finding" "diff: next finding",
@@ -202,6 +204,7 @@ actions! {
         Wrap "wrap" "wrap" "diff: long lines continue in the next row, or are cut",
         IgnoreSpace "ignore_space" "space" "diff: ignore white space, or show it",
         Viewed "viewed" "viewed" "file viewed; diff: finding's text, or a page",
+        ViewedChange "viewed_change" "viewed" "diff: change viewed, and on to the next",
     }
     "Decide" {
         Mark "mark" "mark" "mark or unmark, and go down",
@@ -258,7 +261,7 @@ actions! {
         Copy "copy" "copy" "copy place, finding or id",
         CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",
         Edit "edit" "edit" "open the editor at the line",
-        Comment "comment" "comment" "diff: write a finding about the line or the range",
+        Comment "comment" "comment" "write a finding of your own at the line",
         Rewrite "rewrite" "rewrite" "rewrite or withdraw a finding of your own",
         Palette "palette" "commands" "go to anything: commands, findings, files",
         Help "help" "help" "this help",

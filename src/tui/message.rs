@@ -120,13 +120,21 @@ pub enum AppMessage {
     DiffHighlights(TextHighlights),
     /// A comment was stored; or the reason why it was not.
     FindingWritten(Result<WrittenComment, String>),
-    /// Path and content of the viewed files, after this or another cockpit has marked some.
+    /// Path and content of the viewed files, and path and name of the viewed changes, after this or another cockpit has marked
+    /// some.
     ViewedFiles(HashSet<(String, String)>),
     /// The mark of a file as viewed was stored.
     ViewedFile {
         /// Mark that was stored.
         mark: ViewedFile,
         /// The reason why it was not stored.
+        result: Result<(), String>,
+    },
+    /// The marks of changes of a file as viewed were stored.
+    ChangesMarked {
+        /// Marks that were stored; one of the whole file may be among them.
+        marks: Vec<ViewedFile>,
+        /// The reason why they were not stored.
         result: Result<(), String>,
     },
     /// The marks of files of the list as viewed were stored.
@@ -317,6 +325,8 @@ pub enum AppCommand {
     },
     /// Stores that a file was viewed, or that it was not.
     MarkViewed(ViewedFile),
+    /// Stores that changes of a file, and perhaps the whole file, were viewed, or that they were not.
+    MarkChanges(Vec<ViewedFile>),
     /// Stores that files of the list were viewed, or that they were not.
     MarkFiles {
         /// Files of the list.
@@ -624,14 +634,16 @@ pub struct FileListRow {
     pub counts: [u32; 4],
     /// Coverage of the file by the run.
     pub state: FileListState,
-    /// The user has viewed the file with the content that the run reviewed.
+    /// The user has viewed the file with the content that the run reviewed, or each of its changes.
     pub is_viewed: bool,
+    /// Numbers of the viewed changes and of all changes of a file of which only a part was viewed.
+    pub viewed_changes: Option<(u32, u32)>,
 }
 
 impl FileListRow {
     /// Creates the row of a file without findings that is not viewed.
     pub fn new(path: &str, state: FileListState) -> Self {
-        Self { path: path.to_owned(), counts: [0; 4], state, is_viewed: false }
+        Self { path: path.to_owned(), counts: [0; 4], state, is_viewed: false, viewed_changes: None }
     }
 }
 

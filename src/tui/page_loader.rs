@@ -8,12 +8,14 @@ mod names;
 mod reviewed_files;
 pub(super) mod secrets;
 mod standing_findings;
+mod viewed_changes;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use self::reviewed_files::{ReviewedRuns, list_coverage};
 use self::standing_findings::StandingFindings;
+use self::viewed_changes::ChangeNames;
 use super::diff::name_unstored_content;
 use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, RunFile, Tab};
@@ -70,6 +72,8 @@ pub struct PageLoader {
     standing: Vec<StandingFindings>,
     /// Files of the newest runs.
     reviewed: ReviewedRuns,
+    /// Names of changes that were looked up.
+    change_names: ChangeNames,
 }
 
 impl PageLoader {
@@ -87,6 +91,7 @@ impl PageLoader {
             warm: false,
             standing: Vec::new(),
             reviewed: ReviewedRuns::default(),
+            change_names: ChangeNames::default(),
         }
     }
 
@@ -441,25 +446,29 @@ impl PageLoader {
             || self.store.coverage(&run.run_id).ok().flatten().is_some_and(|coverage| is_listed(&coverage))
     }
 
-    /// Stores that files were viewed, or that they were not, with the content that they have in these runs. Returns the marks;
-    /// a file whose content is not known gets none.
+    /// Stores that files were viewed, or that they were not, with the content that they have in these runs, and their changes with
+    /// them. Returns the marks of the files; a file whose content is not known gets none.
     ///
     /// # Errors
     ///
     /// Returns the reason why nothing was stored.
-    pub fn mark_files(&self, files: &[RunFile], viewed: bool, at: Time) -> Result<Vec<ViewedFile>, String> {
+    pub fn mark_files(&mut self, files: &[RunFile], viewed: bool, at: Time) -> Result<Vec<ViewedFile>, String> {
+        let known = self.read_viewed();
         let mut records: HashMap<&str, Option<RunRecord>> = HashMap::new();
-        let mut marks = Vec::with_capacity(files.len());
+        let (mut marks, mut changes) = (Vec::with_capacity(files.len()), Vec::new());
         for RunFile { run, path } in files {
             let record = records.entry(run).or_insert_with(|| self.read_run(run).ok());
-            if let Some(content) = record.as_ref().and_then(|record| self.content_key(record, path)) {
+            let Some(record) = record.as_ref() else { continue };
+            if let Some(content) = self.content_key(record, path) {
                 marks.push(ViewedFile { path: path.clone(), content, viewed, at });
+                changes.extend(self.mark_changes_of((record, path), (viewed, at), &known, files.len()));
             }
         }
         if marks.is_empty() {
             return Err("git cannot read what was reviewed".to_owned());
         }
-        self.store.mark_viewed(&marks).map_err(|error| error.to_string())?;
+        changes.extend(marks.iter().cloned());
+        self.store.mark_viewed(&changes).map_err(|error| error.to_string())?;
         Ok(marks)
     }
 
@@ -487,10 +496,17 @@ impl PageLoader {
                 row.counts[finding.priority.index()] += 1;
             }
         }
-        let viewed = self.store.viewed_files().unwrap_or_default();
-        for (path, content) in &viewed {
+        let viewed = self.read_viewed();
+        for (path, content) in &viewed.contents {
             if let Some(row) = rows.get_mut(path.as_str()) {
                 row.is_viewed |= self.has_content(&record, path, content);
+            }
+        }
+        for (path, names) in &viewed.changes {
+            if let Some(row) = rows.get_mut(path.as_str()).filter(|row| !row.is_viewed)
+                && let Some(counts) = self.count_viewed_changes(&record, path, names)
+            {
+                row.set_viewed_changes(counts);
             }
         }
         Some(rows.into_values().collect())

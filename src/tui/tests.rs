@@ -3,6 +3,9 @@
 mod comments;
 mod context;
 mod diff;
+mod diff_reading;
+mod diff_texts;
+mod diff_viewed;
 mod empty_lists;
 mod files;
 mod fix;

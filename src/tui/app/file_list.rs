@@ -61,6 +61,9 @@ pub struct ReviewedFiles {
     pub has_more_left_out: bool,
     /// Ids of the runs whose content of a file with findings the user has viewed, by path.
     pub viewed: HashMap<String, Vec<String>>,
+    /// Files with findings of which the user has viewed a part, by path: the id of the run whose changes they are, the numbers of
+    /// the viewed changes and of all.
+    pub partly_viewed: HashMap<String, (String, (u32, u32))>,
 }
 
 /// Findings whose files are listed.
@@ -234,7 +237,7 @@ impl FileList {
     pub fn set_viewed(&mut self, run: &str, path: &str, is_viewed: bool) {
         let reviewed = &mut self.reviewed;
         if let Some(file) = reviewed.files.iter_mut().find(|file| file.row.path == path && file.run == run) {
-            file.row.is_viewed = is_viewed;
+            (file.row.is_viewed, file.row.viewed_changes) = (is_viewed, None);
         }
         let viewed = reviewed.viewed.entry(path.to_owned()).or_default();
         viewed.retain(|known| known != run);
@@ -246,7 +249,7 @@ impl FileList {
             return self.outdate_findings();
         }
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
-            file.is_viewed = is_viewed;
+            (file.is_viewed, file.viewed_changes) = (is_viewed, None);
             self.arrange();
         }
     }
@@ -333,6 +336,8 @@ impl FileList {
             let runs = self.reviewed.viewed.get(&file.path);
             let shown = listed.newest_runs.get(&file.path);
             file.is_viewed = shown.is_some_and(|shown| runs.is_some_and(|runs| runs.contains(shown)));
+            let part = self.reviewed.partly_viewed.get(&file.path).filter(|(run, _)| Some(run) == shown);
+            file.viewed_changes = part.map(|(_, counts)| *counts).filter(|_| !file.is_viewed);
         }
         self.shows_reviewed = adds_reviewed;
         for ReviewedFile { row, run } in self.reviewed.files.iter().filter(|_| adds_reviewed) {

@@ -115,6 +115,7 @@ mod tests {
             counts: [0, u32::from(path.contains("bad")), 0, 0],
             state: FileListState::Covered,
             is_viewed: path.contains("seen"),
+            viewed_changes: None,
         };
         paths.iter().map(row).collect()
     }

@@ -137,6 +137,8 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
     };
     if pane.is_viewed {
         put(painter, &format!("{} viewed", glyphs.done), Role::Good, FACT_GAP);
+    } else if let Some((marked @ 1.., all)) = pane.count_marked_changes() {
+        put(painter, &format!("{} {marked}/{all} viewed", glyphs.done), Role::Good, FACT_GAP);
     }
     for priority in Priority::ALL.into_iter().rev() {
         let is_counted = |finding: &&DiffFinding| {
@@ -243,7 +245,8 @@ pub(super) fn draw_row(
     painter.set_overlay_style(None);
 }
 
-/// Columns of the mark of findings, with the blank that keeps a number of findings apart from that of the line.
+/// Columns of the mark of findings and of the sign of a viewed change, whose blank keeps a number of findings apart from that of
+/// the line.
 const MARK_WIDTH: u16 = 2;
 
 /// Sign and style of a changed line.
@@ -266,7 +269,8 @@ impl ChangeLook {
     }
 }
 
-/// Returns the looks of a line, and where it has moved to or come from if it is the first of a move.
+/// Returns the looks of a line, and what its right edge says: where it has moved to or come from if it is the first of a move,
+/// and that the change was viewed if it is the first of that.
 fn change_look(look: &DiffLook<'_>, (code, side): (CodeRow, DiffPageSide)) -> (ChangeLook, Option<String>) {
     let change = match (code.kind, side) {
         (RunKind::Context, _) if look.is_dim => return (UNCHANGED.dim(), None),
@@ -279,9 +283,14 @@ fn change_look(look: &DiffLook<'_>, (code, side): (CodeRow, DiffPageSide)) -> (C
     }
     let diff = look.diff;
     let line = code.line(side).unwrap_or(0);
-    let Some(found) = diff.find_move(look.file, side, line) else { return (change, None) };
-    let begins = found.lines(side).start == line && !look.columns.is_wrapped;
-    let label = begins.then(|| {
+    let has_label = !look.columns.is_wrapped;
+    let is_viewed = |(file, pane): (&DiffFile, &FilePane)| {
+        pane.begins_viewed_change(file, (code, side), look.columns.is_side_by_side)
+    };
+    let viewed = (has_label && diff.file(look.file).is_some_and(is_viewed)).then(|| "viewed".to_owned());
+    let Some(found) = diff.find_move(look.file, side, line) else { return (change, viewed) };
+    let begins = found.lines(side).start == line && has_label;
+    let moved = begins.then(|| {
         let (word, file, start) = match side {
             DiffPageSide::Old => ("moved to", found.new_file, found.new.start),
             DiffPageSide::New => ("moved from", found.old_file, found.old.start),
@@ -291,11 +300,22 @@ fn change_look(look: &DiffLook<'_>, (code, side): (CodeRow, DiffPageSide)) -> (C
             _ => format!("{word} line {start}"),
         }
     });
+    let label = match (moved, viewed) {
+        (Some(moved), Some(viewed)) => Some(format!("{moved}, {viewed}")),
+        (moved, viewed) => moved.or(viewed),
+    };
     (ChangeLook { base: Role::Moved, word: Role::Moved, ..change }, label)
 }
 
-/// Draws where a line has moved to at the right edge. Returns the room that is left of it.
-fn draw_move_label(painter: &mut Painter<'_>, area: Rect, label: Option<&str>) -> Rect {
+/// Draws the sign of a viewed change in the margin, beside the mark of findings.
+fn draw_viewed_sign(painter: &mut Painter<'_>, area: Rect, (file, pane): (&DiffFile, &FilePane), code: CodeRow) {
+    if pane.change_of(file, code).is_some_and(|change| pane.is_change_viewed(change)) {
+        painter.draw_text(area.x + 1, area.y, 1, painter.app.display.glyphs.viewed, Role::Good);
+    }
+}
+
+/// Draws what the right edge of a line says. Returns the room that is left of it.
+fn draw_edge_label(painter: &mut Painter<'_>, area: Rect, label: Option<&str>) -> Rect {
     let Some(label) = label else { return area };
     let width = label.width() as u16;
     if width + 20 > area.width {
@@ -316,6 +336,7 @@ fn draw_unified(
     let (change, label) = change_look(look, (code, side));
     fill_change(painter, area, change, look);
     draw_mark(painter, area, (file, look), code.new);
+    draw_viewed_sign(painter, area, (file, pane), code);
     let digits = layout.digits;
     let is_first = code.part == 0;
     let number =
@@ -326,7 +347,7 @@ fn draw_unified(
     painter.draw_text(x, area.y, 1, if is_first { change.sign } else { " " }, change.base);
     x += 2;
     let here = Rect { x, width: area.right().saturating_sub(x), ..area };
-    let here = draw_move_label(painter, here, label.as_deref());
+    let here = draw_edge_label(painter, here, label.as_deref());
     draw_code(painter, here, pane, (code, side), change, look);
 }
 
@@ -337,12 +358,19 @@ fn draw_side(
     (code, side): (CodeRow, DiffPageSide),
     look: &DiffLook<'_>,
 ) {
-    let Some(line) = code.line(side) else { return };
+    let Some(line) = code.line(side) else {
+        // Beside a removed line.
+        if side == DiffPageSide::New {
+            draw_viewed_sign(painter, area, (file, pane), code);
+        }
+        return;
+    };
     let (change, label) = change_look(look, (code, side));
     fill_change(painter, area, change, look);
     let mut x = area.x;
     if side == DiffPageSide::New {
         draw_mark(painter, area, (file, look), Some(line));
+        draw_viewed_sign(painter, area, (file, pane), code);
         x += MARK_WIDTH;
     }
     let digits = layout.digits;
@@ -353,7 +381,7 @@ fn draw_side(
     }
     x += digits as u16 + 3;
     let here = Rect { x, width: area.right().saturating_sub(x), ..area };
-    let here = draw_move_label(painter, here, label.as_deref());
+    let here = draw_edge_label(painter, here, label.as_deref());
     draw_code(painter, here, pane, (code, side), change, look);
 }
 

@@ -1,6 +1,6 @@
 //! Shown file of a diff: its texts as far as they are read, its folds, highlights and rows.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::super::page_data::HighlightSpans;
@@ -29,6 +29,8 @@ type HighlightBlock = Option<Vec<HighlightSpans>>;
 pub struct FilePane {
     pub is_folded: bool,
     pub is_viewed: bool,
+    /// Names of the changes that the user has viewed.
+    pub viewed_changes: HashSet<String>,
     /// Changes of white space are not shown.
     pub ignores_space: bool,
     /// Findings whose text is shown, by their index in the file.

@@ -1,6 +1,6 @@
 //! Connects the diff with the cockpit: its keys, its messages, and what it requests.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel, Pane};
@@ -19,6 +19,7 @@ use super::moves::DiffMove;
 use super::navigation::DiffTarget;
 use super::pane::{DiffPane, PlacedRow};
 use super::shift::SHIFT_STEP;
+use super::viewed::{is_change_name, mark_all_changes, toggle_change};
 use crate::domain::{FindingStatus, Time, ViewedFile, text};
 use crate::masking::Mask;
 use crate::policy::Freshness;
@@ -137,6 +138,7 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
     let times = count.unwrap_or(1);
     let target = match action {
         A::NextHunk | A::PreviousHunk => Some(DiffTarget::Hunk),
+        A::NextUnviewed | A::PreviousUnviewed => Some(DiffTarget::Unviewed),
         A::NextFile | A::PreviousFile => Some(DiffTarget::File),
         A::NextFinding | A::PreviousFinding => Some(DiffTarget::Finding),
         _ => None,
@@ -146,7 +148,8 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
             open_diff(app, commands);
             return true;
         }
-        go_to(app, target, matches!(action, A::NextHunk | A::NextFile | A::NextFinding), times);
+        let is_forward = matches!(action, A::NextHunk | A::NextUnviewed | A::NextFile | A::NextFinding);
+        go_to(app, target, is_forward, times);
         return true;
     }
     if matches!(action, A::SideBySide | A::Wrap | A::IgnoreSpace) {
@@ -176,6 +179,7 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
         }
         A::Back if diff.clear_range() => {}
         A::Viewed => return toggle_row(app, commands),
+        A::ViewedChange => toggle_change(app, commands),
         // To the left of the code is the list; to the right is only more code.
         A::ScrollLeft if diff.shift() == 0 => return false,
         A::ScrollLeft => diff.shift_by(-(SHIFT_STEP as isize)),
@@ -192,6 +196,7 @@ fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
             if step == 0 {
                 let name = match target {
                     DiffTarget::Hunk => "change",
+                    DiffTarget::Unviewed => "unviewed change",
                     DiffTarget::File => "file",
                     DiffTarget::Finding => "finding",
                 };
@@ -203,13 +208,15 @@ fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
     }
 }
 
+/// Says that a key does nothing without a diff.
+pub const NO_DIFF: &str = "this is for the tab Diff; it is not open";
 /// Says why the two sides of a diff do not stand beside each other on a plain screen.
 pub const PLAIN_IS_UNIFIED: &str = "the plain screen has no columns: the diff stays unified";
 
 /// Switches the way in which the diff is shown.
 fn toggle_option(app: &mut App, action: Action) {
     if !is_shown(app) {
-        return app.show_notice(NoticeLevel::Info, "this is for the tab Diff; it is not open");
+        return app.show_notice(NoticeLevel::Info, NO_DIFF);
     }
     if action == Action::SideBySide && app.display.plain {
         return app.show_notice(NoticeLevel::Info, PLAIN_IS_UNIFIED);
@@ -263,12 +270,13 @@ fn toggle_row(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     if let Some(PlacedRow { file, row: DiffPageRow::Header }) = diff.row(diff.cursor())
         && let Some((known, pane)) = diff.file(file)
     {
-        commands.push(AppCommand::MarkViewed(ViewedFile {
-            path: known.path.clone(),
-            content: known.content_key(),
-            viewed: !pane.is_viewed,
-            at: Time::from_millisecond(now).unwrap_or_default(),
-        }));
+        let (viewed, at) = (!pane.is_viewed, Time::from_millisecond(now).unwrap_or_default());
+        let changes = mark_all_changes(known, pane, viewed, at);
+        if !changes.is_empty() {
+            commands.push(AppCommand::MarkChanges(changes));
+        }
+        let (path, content) = (known.path.clone(), known.content_key());
+        commands.push(AppCommand::MarkViewed(ViewedFile { path, content, viewed, at }));
         return true;
     }
     let (file, findings) = diff.findings_at_cursor();
@@ -307,13 +315,28 @@ pub fn apply_viewed(app: &mut App, mark: &ViewedFile, result: Result<(), String>
     app.show_notice(NoticeLevel::Info, text);
 }
 
-/// Has the marks of the list read again, and the diff if it shows others than the viewed files, given by path and content.
+/// Has the marks of the list read again, and the diff if it shows others than the marked files and changes, given by path and by
+/// content or name.
 pub fn apply_viewed_files(app: &mut App, viewed: &HashSet<(String, String)>) {
     app.file_list.forget_requests();
+    if !is_shown(app) {
+        return;
+    }
+    let mut changes: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for (path, name) in viewed.iter().filter(|(_, content)| is_change_name(content)) {
+        changes.entry(path).or_default().insert(name);
+    }
+    let none = HashSet::new();
     let diff = &app.detail.diff;
     let mut files = diff.page().files.iter().zip(diff.files());
-    let is_outdated = is_shown(app)
-        && files.any(|(file, pane)| pane.is_viewed != viewed.contains(&(file.path.clone(), file.content_key())));
+    let is_outdated = files.any(|(file, pane)| {
+        let marked = changes.get(file.path.as_str()).unwrap_or(&none);
+        let has_same_changes = pane.viewed_changes.len() == marked.len()
+            && pane.viewed_changes.iter().all(|name| marked.contains(name.as_str()));
+        let is_whole = pane.count_marked_changes().map_or(pane.is_viewed && !marked.is_empty(), |(n, all)| n == all);
+        let is_marked = viewed.contains(&(file.path.clone(), file.content_key()));
+        !has_same_changes || pane.is_viewed != (is_marked || is_whole)
+    });
     app.detail.stale |= is_outdated;
 }
 
@@ -499,6 +522,9 @@ pub fn footer_actions(app: &App) -> Vec<(Action, &'static str)> {
             let own = findings_at_cursor(app).iter().any(|id| app.is_own_comment(id)).then_some(A::Rewrite);
             let deciding = own.into_iter().chain([A::Addressed, A::Dismiss]);
             actions.extend(deciding.map(|action| (action, action.footer_label())));
+        }
+        Some((_, DiffPageRow::Code(code))) if code.kind != RunKind::Context => {
+            actions.push((A::ViewedChange, A::ViewedChange.footer_label()));
         }
         _ => {}
     }

@@ -136,10 +136,8 @@ impl PageLoader {
         let others = self.find_standing_findings(view, at, paths, |row| !known.contains(row.id));
         findings.extend(others);
         self.add_findings(&mut page, findings, view, mask);
-        let viewed = self.store.viewed_files().unwrap_or_default();
-        for file in &mut page.files {
-            file.is_viewed = viewed.contains(&(file.path.clone(), file.content_key()));
-        }
+        let viewed = self.read_viewed();
+        page.files.iter_mut().for_each(|file| self.apply_viewed_marks(file, &viewed));
         Ok(Arc::new(page).into())
     }
 
@@ -391,7 +389,9 @@ impl PageLoader {
         let mut compared = DiffTexts::new(texts.serial, &file.path, old, new, blocks);
         if !blocks.is_empty() {
             let to_table = |bytes: &[u8]| LineTable::new(String::from_utf8_lossy(bytes).into_owned());
-            compared.find_change_without_space(blocks, &to_table(&old_bytes), &to_table(&new_bytes));
+            let (before, after) = (to_table(&old_bytes), to_table(&new_bytes));
+            compared.find_change_without_space(blocks, &before, &after);
+            compared.name_changes(blocks, &before, &after);
         }
         Ok(DiffTexts { found_blocks: texts.found_blocks, caption: texts.caption, ..compared })
     }

@@ -22,16 +22,17 @@ mod pane;
 mod range;
 mod shift;
 mod space;
+mod viewed;
 mod words;
 
 pub use draw::{draw, draw_around_finding};
 pub(crate) use emphasis::{DiffEmphasis, LineTone, draw_with_emphasis};
 pub(crate) use finding_text::compare_lines;
 pub(crate) use keys::{
-    PLAIN_IS_UNIFIED, apply_file, apply_highlights, apply_moves, apply_viewed, apply_viewed_files, code_at_cursor,
-    find_position, find_row, finding_at_cursor, findings_at_cursor, findings_from_cursor, footer_actions,
-    go_to_next_undecided, is_outdated, is_shown, removed_line_at_cursor, request_visible, run_action, show_page,
-    source_at_cursor, sync,
+    NO_DIFF, PLAIN_IS_UNIFIED, apply_file, apply_highlights, apply_moves, apply_viewed, apply_viewed_files,
+    code_at_cursor, find_position, find_row, finding_at_cursor, findings_at_cursor, findings_from_cursor,
+    footer_actions, go_to_next_undecided, is_outdated, is_shown, removed_line_at_cursor, request_visible, run_action,
+    show_page, source_at_cursor, sync,
 };
 pub(crate) use layout::DiffPageRow;
 pub use model::{
@@ -41,4 +42,5 @@ pub use model::{
 pub use moves::DiffMove;
 pub(crate) use pane::PlacedRow;
 pub use pane::{DiffOptions, DiffPane};
+pub(crate) use viewed::{apply_marked_changes, is_change_name, name_changes};
 pub(crate) use words::{MAX_PAIRS, compare_block};

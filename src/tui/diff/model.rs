@@ -1,12 +1,13 @@
 //! Data of a diff: files with their changed blocks and findings, and the texts of a file once it is read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::page_data::HighlightSpans;
 use super::enclosing::EnclosingLines;
 use super::space::drop_space_changes;
+use super::viewed::name_changes;
 use super::words::find_changed_words;
 use crate::domain::{FindingStatus, Hunk, Kind, LineRange, OmissionReason, Priority, Time};
 use crate::masking::Mask;
@@ -77,8 +78,10 @@ pub struct DiffFile {
     /// Time of the review: a file of the worktree that nobody has touched since has the content that the snapshot lacks.
     /// `None` if the worktree cannot have it.
     pub reviewed_at: Option<Time>,
-    /// The user has viewed the file with this content.
+    /// The user has viewed the file with this content, or each of its changes.
     pub is_viewed: bool,
+    /// Names of the changes of this path that the user has viewed, see [`DiffTexts::change_names`].
+    pub viewed_changes: HashSet<String>,
 }
 
 impl DiffFile {
@@ -272,6 +275,8 @@ pub struct DiffTexts {
     pub new: LineTable,
     /// Changed blocks of a file that was left out of the review.
     pub found_blocks: Option<Vec<ChangeBlock>>,
+    /// Names of the changed blocks, by which they are marked as viewed; empty before they are named.
+    pub change_names: Vec<String>,
     /// Changed parts of the changed lines.
     pub words: ChangedWords,
     /// The change without that of white space, if it is another one.
@@ -301,6 +306,11 @@ impl DiffTexts {
         let words = ChangedWords::new(&kept, &self.old, &self.new).without_space(&self.old, &self.new);
         let is_same = kept == blocks && words.old == self.words.old && words.new == self.words.new;
         self.without_space = (!is_same).then_some(ChangeWithoutSpace { blocks: kept, words });
+    }
+
+    /// Names the changed blocks. `before` and `after` are the texts with their secrets.
+    pub fn name_changes(&mut self, blocks: &[ChangeBlock], before: &LineTable, after: &LineTable) {
+        self.change_names = name_changes(blocks, before, after);
     }
 
     /// Returns the lines of a side.

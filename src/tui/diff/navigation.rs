@@ -1,4 +1,4 @@
-//! Goes to the next and the previous change, file and finding.
+//! Goes to the next and the previous change, file and finding, and past what was viewed.
 
 use super::pane::DiffPane;
 
@@ -6,6 +6,8 @@ use super::pane::DiffPane;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffTarget {
     Hunk,
+    /// Change that the user has not viewed.
+    Unviewed,
     File,
     Finding,
 }
@@ -14,7 +16,7 @@ impl DiffPane {
     /// Goes to the next or the previous target. Returns false if there is none.
     pub fn go_to(&mut self, target: DiffTarget, forward: bool) -> bool {
         match target {
-            DiffTarget::Hunk | DiffTarget::File => {
+            DiffTarget::Hunk | DiffTarget::Unviewed | DiffTarget::File => {
                 let Some(row) = self.find_row_of(target, forward) else { return false };
                 self.jump_to(row);
             }
@@ -43,9 +45,11 @@ impl DiffPane {
         let here = self.file_at(cursor)?;
         let rows = |file: usize| -> Vec<usize> {
             let start = self.file_start(file);
+            let changes = self.files()[file].layout.change_rows().map(|row| start + row);
             match target {
                 DiffTarget::File => vec![start],
-                _ => self.files()[file].layout.change_rows().map(|row| start + row).collect(),
+                DiffTarget::Unviewed => changes.filter(|row| !self.is_row_viewed(*row)).collect(),
+                _ => changes.collect(),
             }
         };
         if forward {

@@ -194,6 +194,7 @@ impl DiffPane {
                 let fresh = FilePane {
                     is_folded: is_quiet || file.is_viewed,
                     is_viewed: file.is_viewed,
+                    viewed_changes: file.viewed_changes.clone(),
                     ignores_space: self.options.ignores_space,
                     ..FilePane::default()
                 };
@@ -219,6 +220,7 @@ impl DiffPane {
                     .collect();
                 pane.open_findings = open;
                 pane.is_viewed = file.is_viewed;
+                pane.viewed_changes.clone_from(&file.viewed_changes);
                 pane
             })
             .collect();

@@ -1,4 +1,4 @@
-//! Draws the files of a run, as a list or as a tree of folders: findings by priority, coverage, viewed files; the files
+//! Draws the files of a run, as a list or as a tree of folders: findings by priority, coverage, what was viewed; the files
 //! that were left out are one row.
 
 use ratatui::layout::Rect;
@@ -165,8 +165,12 @@ fn draw_file(painter: &mut Painter<'_>, file: &FileListRow, (name, depth): (&str
         let used = painter.draw_text_right(x, y, width, word, Role::Faint);
         right -= used + 1;
     }
-    if file.is_viewed && right > x + 24 {
-        let text = format!("{} viewed", glyphs.done);
+    let viewed = match file.viewed_changes {
+        _ if file.is_viewed => Some(format!("{} viewed", glyphs.done)),
+        Some((viewed, all)) => Some(format!("{} {viewed}/{all}", glyphs.done)),
+        None => None,
+    };
+    if let Some(text) = viewed.filter(|_| right > x + 24) {
         right -= painter.draw_text_right(x, y, right - x, &text, Role::Good) + 1;
     }
     let path_role = if file.is_viewed { Role::Muted } else { path_role };

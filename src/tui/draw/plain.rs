@@ -360,7 +360,11 @@ fn describe_file(file: &FileListRow) -> String {
         FileListState::Covered | FileListState::Unknown => describe_counts(file.counts),
         FileListState::Partial => format!("{}, partly reviewed", describe_counts(file.counts)),
     };
-    let viewed = if file.is_viewed { ", viewed" } else { "" };
+    let viewed = match file.viewed_changes {
+        _ if file.is_viewed => ", viewed".to_owned(),
+        Some((viewed, all)) => format!(", {viewed} of {} viewed", format_count(all as usize, "change")),
+        None => String::new(),
+    };
     format!("{}: {state}{viewed}", file.path)
 }
 

@@ -42,6 +42,7 @@ impl Glyphs {
             unfolded,
             nested,
             done,
+            viewed,
             trouble,
             none,
             thumb,
@@ -102,6 +103,7 @@ impl Glyphs {
         push(at_most, Role::Muted, "at most so many");
         push(&join([opening_quote, closing_quote]), Role::Muted, "subject of a commit");
         push(done, Role::Good, "message: done");
+        push(viewed, Role::Good, "diff: change that you have viewed");
         push(dot, Role::Muted, "message; between facts");
         push(trouble, Role::Bad, "message: something failed");
         push(&join([filled, empty]), Role::Filled, "share that is done, and the rest");

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::viewed_changes::ViewedMarks;
 use super::{PageLoader, reason_label};
 use crate::domain::{Coverage, OmissionReason, RunRecord, Scope};
 use crate::store::StoreView;
@@ -81,8 +82,8 @@ pub(super) struct ReviewedRuns {
 }
 
 impl PageLoader {
-    /// Returns the files that these runs reviewed or left out and in which no finding is open, by path, and the viewed files
-    /// with findings. `runs` have ended and are the newest first; a file that any of them reviewed counts as reviewed, unless
+    /// Returns the files that these runs reviewed or left out and in which no finding is open, by path, and the files with findings
+    /// that were viewed, or a part of them. `runs` have ended and are the newest first; a file that any of them reviewed counts as reviewed, unless
     /// a newer one says that it was deleted. A run whose output is gone is passed over.
     pub fn read_reviewed_files(&mut self, view: &StoreView, runs: &[String]) -> ReviewedFiles {
         if self.reviewed.runs != runs {
@@ -95,22 +96,35 @@ impl PageLoader {
             .collect();
         let files = self.reviewed.files.values().filter(|file| !open.contains(file.row.path.as_str()));
         let mut listed = cut_files(files, MAX_REVIEWED_FILES);
-        let viewed = self.store.viewed_files().unwrap_or_default();
-        for (path, content) in &viewed {
-            let Ok(at) = listed.files.binary_search_by(|file| file.row.path.cmp(path)) else { continue };
+        let viewed = self.read_viewed();
+        let find =
+            |files: &[ReviewedFile], path: &str| files.binary_search_by(|file| file.row.path.as_str().cmp(path)).ok();
+        for (path, content) in &viewed.contents {
+            let Some(at) = find(&listed.files, path) else { continue };
             let file = &mut listed.files[at];
             let record = self.reviewed.records.get(&file.run);
             file.row.is_viewed |= record.is_some_and(|record| self.has_content(record, path, content));
         }
-        listed.viewed = self.find_viewed_runs(view, &viewed);
+        for (path, names) in &viewed.changes {
+            let Some(at) = find(&listed.files, path) else { continue };
+            let file = &mut listed.files[at];
+            if let Some(record) = self.reviewed.records.get(&file.run).filter(|_| !file.row.is_viewed).cloned()
+                && let Some(counts) = self.count_viewed_changes(&record, path, names)
+            {
+                file.row.set_viewed_changes(counts);
+            }
+        }
+        self.find_viewed_runs(view, &viewed, &mut listed);
         listed
     }
 
-    /// Returns the runs that report findings in a viewed file and have its viewed content, by path.
-    fn find_viewed_runs(&self, view: &StoreView, viewed: &HashSet<(String, String)>) -> HashMap<String, Vec<String>> {
-        let paths: HashSet<&str> = viewed.iter().map(|(path, _)| path.as_str()).collect();
+    /// Finds the runs that report findings in a viewed file and have its viewed content, by path, and the files whose newest such
+    /// run has changes of which the user has viewed a part.
+    fn find_viewed_runs(&mut self, view: &StoreView, viewed: &ViewedMarks, listed: &mut ReviewedFiles) {
+        let paths: HashSet<&str> =
+            viewed.contents.iter().map(|(path, _)| path).chain(viewed.changes.keys()).map(String::as_str).collect();
         if paths.is_empty() {
-            return HashMap::new();
+            return;
         }
         // Findings are sorted by the run that last reported them, the newest first.
         let mut reported: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -123,16 +137,26 @@ impl PageLoader {
             }
         }
         let mut records: HashMap<&str, Option<RunRecord>> = HashMap::new();
-        let mut found: HashMap<String, Vec<String>> = HashMap::new();
-        for (path, content) in viewed {
+        for (path, content) in &viewed.contents {
             for run in reported.get(path.as_str()).into_iter().flatten() {
                 let record = records.entry(*run).or_insert_with(|| self.read_run_in(view, run).ok());
                 if record.as_ref().is_some_and(|record| self.has_content(record, path, content)) {
-                    found.entry(path.clone()).or_default().push((*run).to_owned());
+                    listed.viewed.entry(path.clone()).or_default().push((*run).to_owned());
                 }
             }
         }
-        found
+        for (path, names) in &viewed.changes {
+            let Some(run) = reported.get(path.as_str()).and_then(|runs| runs.first()) else { continue };
+            let record = records.entry(*run).or_insert_with(|| self.read_run(run).ok());
+            let counted = record.as_ref().and_then(|record| self.count_viewed_changes(record, path, names));
+            match counted {
+                Some((0, _)) | None => {}
+                Some((viewed, all)) if viewed >= all => {
+                    listed.viewed.entry(path.clone()).or_default().push((*run).to_owned());
+                }
+                Some(counts) => drop(listed.partly_viewed.insert(path.clone(), ((*run).to_owned(), counts))),
+            }
+        }
     }
 
     fn read_reviewed_runs(&self, view: &StoreView, runs: &[String]) -> ReviewedRuns {

@@ -1,8 +1,11 @@
 //! Tests comments: their editor, ranges, rewriting and taking back.
 
+use std::sync::Arc;
+
 use super::diff::{of_finding, of_run};
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
+use super::triage_mode::deliver;
 use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
 use crate::runner::{OWN_REVIEWER, OwnFinding, WrittenComment};
 use crate::store::{FindingRow, StoreViewBuilder};
@@ -10,6 +13,7 @@ use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
 use crate::tui::page_data::PageData;
 use crate::tui::views::comment::CommentView;
+use crate::tui::views::triage::TriageCard;
 
 /// Returns the comments that the commands store, and the findings that they replace.
 fn written(commands: Vec<AppCommand>) -> Vec<(OwnFinding, Option<FindingId>)> {
@@ -45,9 +49,69 @@ fn id(n: u32) -> FindingId {
 #[test]
 fn a_comment_without_a_diff_says_which_key_opens_one() {
     let mut app = showing(160, 48, view());
-    press(&mut app, "2 l c");
+    press(&mut app, "1 Shift-Tab c");
     let said = app.notice.as_ref().map(|notice| notice.text.as_str());
     assert_eq!(said, Some("a comment is written on a line of the diff; d opens it"));
+}
+
+#[test]
+fn a_comment_is_written_at_a_finding_in_the_list_on_its_page_and_in_triage_mode() {
+    for keys in ["2 c", "2 l c", "t c"] {
+        let mut app = showing_page("builtin", FindingStatus::Open);
+        press(&mut app, keys);
+        assert!(screen(&app).contains("Comment on total.rs:48"), "{keys}: {}", screen(&app));
+        type_text(&mut app, "p1 what about the rate?");
+        let (finding, rewrites) = written(press(&mut app, "Enter")).pop().expect("a finding");
+        let place = (finding.run.as_str(), finding.path.as_str(), finding.lines);
+        assert_eq!(place, (run_id(3).as_str(), "src/invoice/total.rs", LineRange::new(48, 48)), "{keys}");
+        assert_eq!((finding.text.as_str(), finding.priority), ("what about the rate?", Priority::P1), "{keys}");
+        assert_eq!((finding.removed, rewrites), (None, None), "{keys}");
+        // What the store refuses comes back in front of triage mode, too.
+        send(&mut app, AppMessage::FindingWritten(Err("the disk is full".to_owned())));
+        assert!(screen(&app).contains("the disk is full"), "{keys}: {}", screen(&app));
+        press(&mut app, "Enter");
+        send(&mut app, stored(9));
+        let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+        assert_eq!(said, Some("comment written at src/invoice/total.rs:48"), "{keys}");
+    }
+}
+
+#[test]
+fn a_finding_without_a_line_or_code_says_why_it_takes_no_comment() {
+    let gone = Some("as quoted; snapshot gone");
+    for (status, line_start, note, expected) in [
+        (FindingStatus::Obsolete, 48, None, "no comment here: the code of the finding is gone"),
+        (FindingStatus::Open, 0, None, "no comment here: the finding is about no line"),
+        (FindingStatus::Open, 48, gone, "no comment here: the snapshot with its code is no longer kept"),
+    ] {
+        let mut builder = StoreViewBuilder::default();
+        let (run, finding) = (run_id(3), finding_id(2));
+        builder.run(run_row(&run)).finding(FindingRow { status, line_start, ..finding_row(&finding, &run) });
+        let mut app = showing(160, 48, complete(builder));
+        press(&mut app, "f");
+        press(&mut app, "Ctrl-u Enter");
+        let mut loaded = page(2, 3);
+        if let PageData::Finding(page) = &mut *loaded {
+            page.code.note = note;
+        }
+        let subject = DetailSubject::Finding(finding.clone());
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded });
+        press(&mut app, "2 c");
+        assert!(app.views.is_empty(), "{expected}");
+        assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some(expected));
+    }
+}
+
+#[test]
+fn triage_mode_says_that_the_snapshot_of_a_finding_is_gone() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "t");
+    let mut gone = TriageCard::clone(&card(1));
+    gone.page.code.note = Some("as quoted; snapshot gone");
+    deliver(&mut app, finding_id(1), Arc::new(gone));
+    press(&mut app, "c");
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("no comment here: the snapshot with its code is no longer kept"));
 }
 
 #[test]

@@ -594,3 +594,28 @@ fn the_names_of_the_columns_stand_above_the_numbers_of_the_files() {
         assert_eq!(title(size, scope, files), expected, "{size:?} {scope}");
     }
 }
+
+#[test]
+fn a_file_of_which_a_part_was_viewed_says_how_many_of_its_changes() {
+    let mut app = showing(160, 48, view());
+    let run = app.file_list.newest_runs["src/config.rs"].clone();
+    let part = |run: &str| ("src/config.rs".to_owned(), (run.to_owned(), (2, 5)));
+    for (run, is_shown) in [(run.as_str(), true), (run_id(9).as_str(), false)] {
+        let partly_viewed = [part(run)].into_iter().collect();
+        send(&mut app, AppMessage::ReviewedFiles(ReviewedFiles { partly_viewed, ..ReviewedFiles::default() }));
+        assert_eq!(screen(&app).contains("✓ 2/5"), is_shown, "{}", screen(&app));
+    }
+    // A tree of folders, and a screen for a screen reader.
+    let part = FileListRow { viewed_changes: Some((2, 5)), ..covered("src/a.rs", [0; 4]) };
+    let files = vec![part, covered("src/b.rs", [0; 4])];
+    press(&mut app, "1");
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
+    press(&mut app, "3 o 2");
+    let shown = screen(&app);
+    assert!(shown.contains("✓ 2/5") && !shown.contains("0/2"), "{shown}");
+    app.display.plain = true;
+    assert!(screen(&app).contains("src/a.rs: no findings, 2 of 5 changes viewed"), "{}", screen(&app));
+    // The mark of the whole file takes its place.
+    app.file_list.set_viewed(&run_id(3), "src/a.rs", true);
+    assert!(screen(&app).contains("src/a.rs: no findings, viewed"), "{}", screen(&app));
+}

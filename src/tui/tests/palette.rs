@@ -5,9 +5,11 @@ use proptest::prelude::*;
 use super::looks::{SIZES, assert_looks};
 use super::support::{finding_id, many, press, run_id, screen, send, showing, type_text, view};
 use crate::config::{
-    CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, NotifyMode, SettingLocation, embedded_keymaps,
+    CommandPart, CommandPlace, CommandPrompt, CommandWord, CustomCommand, KeyPreset, NotifyMode, SettingLocation,
+    embedded_keymaps,
 };
 use crate::tui::app::{App, MotionMode, Pane};
+use crate::tui::custom_commands::CommandCall;
 use crate::tui::glyphs;
 use crate::tui::input::{KeyCode, KeyEvent, TerminalInput};
 use crate::tui::keymap::{Action, Keymap};
@@ -226,6 +228,7 @@ fn command(name: &str, key: &str, parts: Vec<CommandPart>, shell: bool) -> Custo
         shell,
         pause: false,
         place: CommandPlace::Background,
+        prompts: Vec::new(),
         location: SettingLocation::File { path: "config.toml".into(), line: 3, column: 1 },
     }
 }
@@ -262,6 +265,96 @@ fn a_command_of_the_user_gets_the_fields_of_the_finding() {
     empty.keymap = app.keymap.clone();
     assert_eq!(press(&mut empty, "g w").len(), 0);
     assert!(screen(&empty).contains("where needs {path}, which nothing selected has"), "{}", screen(&empty));
+}
+
+/// A command with two questions: a typed one and one with choices, both with an offered answer.
+fn asking_command(key: &str, shell: bool) -> CustomCommand {
+    let prompt = |name: &str, title: &str, default: &str, choices: &[&str]| CommandPrompt {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        default: default.to_owned(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+    };
+    let answer = |name: &str| CommandPart::Answer(name.to_owned());
+    let text = |text: &str| CommandPart::Text(text.to_owned());
+    let id = CommandPart::Field(crate::config::CommandField::Id);
+    let parts = vec![id, text(" "), answer("reason"), text("/"), answer("kind_of")];
+    let prompts = vec![
+        prompt("reason", "Why is it not now?", "no time", &[]),
+        prompt("kind_of", "What kind?", "style", &["bug", "style"]),
+    ];
+    CustomCommand { prompts, ..command("report", key, parts, shell) }
+}
+
+/// Creates an app whose key Ctrl-t calls a command with questions.
+fn asking_app(shell: bool) -> App {
+    let (keymap, faults) = Keymap::from_layers(&embedded_keymaps(KeyPreset::Vim), &[asking_command("Ctrl-t", shell)]);
+    assert_eq!(faults, []);
+    let mut app = showing(100, 30, view());
+    app.keymap = keymap;
+    app
+}
+
+/// Returns the calls of programs among the commands.
+fn calls(commands: Vec<AppCommand>) -> Vec<CommandCall> {
+    let calls = commands.into_iter().filter_map(|command| match command {
+        AppCommand::RunProgram(call) => Some(call),
+        _ => None,
+    });
+    calls.collect()
+}
+
+#[test]
+fn a_command_of_the_user_asks_before_it_runs_and_gets_the_answers_as_they_are() {
+    let mut app = asking_app(false);
+    let id = app.selected_finding().map(|row| row.id.to_owned()).expect("a finding");
+    assert_eq!(calls(press(&mut app, "Ctrl-t")), []);
+    let shown = screen(&app);
+    assert!(shown.contains("Why is it not now?  no time") && shown.contains("1 of 2"), "{shown}");
+    // What is typed takes the place of the offered answer, and is no key.
+    assert_eq!(calls(type_text(&mut app, "$(touch x) {id} q")), []);
+    assert_eq!(calls(press(&mut app, "Enter")), []);
+    let shown = screen(&app);
+    assert!(shown.contains("What kind? (2 of 2)") && shown.contains("1  bug"), "{shown}");
+    let sent = calls(press(&mut app, "1"));
+    assert!(app.views.is_empty(), "{}", screen(&app));
+    let [call] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!(call.words, ["echo".to_owned(), format!("{id} $(touch x) {{id}} q/bug")]);
+    for (name, value) in [("REASON", "$(touch x) {id} q"), ("KIND_OF", "bug")] {
+        let variable = (format!("REVDECK_ANSWER_{name}"), value.to_owned());
+        assert!(call.variables.contains(&variable), "{call:?}");
+    }
+
+    // The offered answers, in a shell, which gets none of them as text.
+    let mut app = asking_app(true);
+    let sent = calls(press(&mut app, "Ctrl-t Enter Enter"));
+    let [call] = sent.as_slice() else { panic!("{sent:?}") };
+    let line = "\"${REVDECK_ID}\" \"${REVDECK_ANSWER_REASON}\"/\"${REVDECK_ANSWER_KIND_OF}\"";
+    assert_eq!(call.words[3], line);
+    for (name, value) in [("REASON", "no time"), ("KIND_OF", "style")] {
+        let variable = (format!("REVDECK_ANSWER_{name}"), value.to_owned());
+        assert!(call.variables.contains(&variable), "{call:?}");
+    }
+    // An answer may be empty.
+    let sent = calls(press(&mut app, "Ctrl-t Ctrl-u Enter Enter"));
+    assert!(sent[0].variables.contains(&("REVDECK_ANSWER_REASON".to_owned(), String::new())), "{sent:?}");
+}
+
+#[test]
+fn a_command_that_is_left_at_a_question_does_not_run() {
+    for keys in ["Ctrl-t Esc", "Ctrl-t Enter Esc", "Ctrl-t Enter q"] {
+        let mut app = asking_app(false);
+        assert_eq!(calls(press(&mut app, keys)), [], "{keys}");
+        assert!(app.views.is_empty(), "{keys}");
+        let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+        assert_eq!(said, Some("report: nothing was run"), "{keys}");
+    }
+    // What the command lacks is said before anything is asked.
+    let mut empty = showing(100, 30, many(0));
+    empty.keymap = asking_app(false).keymap.clone();
+    assert_eq!(calls(press(&mut empty, "Ctrl-t")), []);
+    assert!(empty.views.is_empty());
+    assert!(screen(&empty).contains("report needs {id}, which nothing selected has"), "{}", screen(&empty));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! The campaign takes minutes: `cargo test --lib -- --ignored campaign --nocapture`. `REVDECK_TEST_EVENTS` sets the
 //! number of events (1,000,000), `REVDECK_TEST_SEED` the seed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
@@ -172,6 +173,9 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::MarkViewed(mark) => {
             AppMessage::ViewedFile { mark, result: if fails { Err(text()) } else { Ok(()) } }
         }
+        AppCommand::MarkChanges(marks) => {
+            AppMessage::ChangesMarked { marks, result: if fails { Err(text()) } else { Ok(()) } }
+        }
         AppCommand::MarkFiles { files, viewed, at } => {
             let mark = |file: &RunFile| ViewedFile { path: file.path.clone(), content: text(), viewed, at };
             let marks: Vec<ViewedFile> = files.iter().map(mark).collect();
@@ -200,6 +204,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
                 has_more_partial: has_more,
                 has_more_left_out: has_more,
                 viewed,
+                partly_viewed: HashMap::new(),
             })
         }
         AppCommand::ListFiles { serial, view, source } => {

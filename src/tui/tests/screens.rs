@@ -29,19 +29,22 @@ fn files_of_run() -> Vec<FileListRow> {
             counts: [1, 0, 0, 0],
             state: FileListState::Covered,
             is_viewed: false,
+            viewed_changes: None,
         },
         FileListRow {
             path: "src/invoice/total.rs".into(),
             counts: [0, 1, 1, 0],
             state: FileListState::Covered,
             is_viewed: false,
+            viewed_changes: None,
         },
-        FileListRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileListState::Covered, is_viewed: false },
+        FileListRow::new("src/mail.rs", FileListState::Covered),
         FileListRow {
             path: "Cargo.lock".into(),
             counts: [0; 4],
             state: FileListState::LeftOut("lock file"),
             is_viewed: false,
+            viewed_changes: None,
         },
     ]
 }

@@ -1,4 +1,4 @@
-//! Handles comments, the findings that the user writes: in the diff, and again where one is selected.
+//! Handles comments, the findings that the user writes: in the diff, at a finding, and again where one is selected.
 
 use super::super::app::{App, NoticeLevel};
 use super::super::diff;
@@ -13,16 +13,24 @@ use crate::runner::{OWN_REVIEWER, WrittenComment};
 /// Reason with which a comment is dismissed that its author takes back.
 const WITHDRAWN: &str = "withdrawn";
 
-/// Opens the editor of a comment about the line at the cursor of the diff, or about the marked range.
+/// Opens the editor of a comment about the line at the cursor of the diff, or about the marked range; without a diff, about
+/// the line of the selected finding.
 pub fn write_comment(app: &mut App) {
-    if let Some(refused) = app.comments.refused.take() {
-        return app.views.open(refused);
-    }
     let Some((path, line)) = diff::source_at_cursor(app) else {
+        if let DetailSubject::Finding(finding) = &app.detail.subject {
+            let (finding, is_code_lost) = (finding.clone(), shows_quoted_code(app));
+            return comment_on_finding(app, &finding, is_code_lost);
+        }
+        if open_refused(app) {
+            return;
+        }
         let key = app.keymap.key_of(KeyContext::Detail, Action::Diff);
         let how = key.map_or_else(String::new, |key| format!("; {key} opens it"));
         return app.show_notice(NoticeLevel::Info, format!("a comment is written on a line of the diff{how}"));
     };
+    if open_refused(app) {
+        return;
+    }
     let pane = &app.detail.diff;
     let run = pane.page().run.clone();
     if pane.page().files.iter().any(|file| file.path == path && file.is_unstored) {
@@ -37,6 +45,55 @@ pub fn write_comment(app: &mut App) {
         }
     };
     app.views.open(CommentView::new(place));
+}
+
+/// Opens the editor of a comment about the first line of a finding, or says why there is none. `is_code_lost` says that the
+/// snapshot with its code is known to be gone.
+pub fn comment_on_finding(app: &mut App, finding: &str, is_code_lost: bool) {
+    if open_refused(app) {
+        return;
+    }
+    match find_place(app, finding, is_code_lost) {
+        Ok(place) => app.views.open(CommentView::new(place)),
+        Err(reason) => app.show_notice(NoticeLevel::Info, format!("no comment here: {reason}")),
+    }
+}
+
+/// Returns the first line of a finding in the snapshot of the run that saw it last.
+///
+/// # Errors
+///
+/// Returns the reason if the line is not there.
+fn find_place(app: &App, finding: &str, is_code_lost: bool) -> Result<CommentPlace, &'static str> {
+    let view = &app.store.view;
+    let index = view.finding_index(finding).ok_or("the store no longer has the finding")?;
+    let row = view.finding(index);
+    if app.current_status(&row) == FindingStatus::Obsolete {
+        return Err("the code of the finding is gone");
+    }
+    if row.line_start == 0 {
+        return Err("the finding is about no line");
+    }
+    if is_code_lost {
+        return Err("the snapshot with its code is no longer kept");
+    }
+    let run = view.locating_run(index).map(|run| view.run(run).id.to_owned());
+    let run = run.ok_or("the store no longer has the run that saw the finding")?;
+    let lines = LineRange::new(row.line_start, row.line_start);
+    Ok(CommentPlace { run, path: row.path.to_owned(), lines, removed: None })
+}
+
+/// Returns true if the shown page of a finding has quoted code, because the snapshot is gone.
+fn shows_quoted_code(app: &App) -> bool {
+    let shown = app.detail.page.as_ref().filter(|(subject, ..)| *subject == app.detail.subject);
+    matches!(shown.map(|(.., page)| &**page), Some(PageData::Finding(page)) if page.code.note.is_some())
+}
+
+/// Opens the editor of the comment that the store refused while another window was open. Returns false if there is none.
+fn open_refused(app: &mut App) -> bool {
+    let Some(refused) = app.comments.refused.take() else { return false };
+    app.views.open(refused);
+    true
 }
 
 /// Opens the editor of the comment at the cursor of the diff, else of the selected finding, with its text.

@@ -1,7 +1,7 @@
 //! Executes key presses and actions.
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind, PendingKeys};
-use super::super::custom_commands::fill_command;
+use super::super::custom_commands::CommandForm;
 use super::super::diff;
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::{Action, KeyMatch};
@@ -11,6 +11,7 @@ use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::help::HelpView;
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, View, fix};
+use super::command_forms::ask_or_run;
 use super::comments;
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
@@ -103,15 +104,11 @@ pub fn run_chosen_action(app: &mut App, action: Action, commands: &mut Vec<AppCo
     }
 }
 
-/// Runs a command of the user with the fields of the selected item.
+/// Runs a command of the user with the fields of the selected item, after its questions if it has some.
 fn run_command(app: &mut App, index: usize, commands: &mut Vec<AppCommand>) {
     let Some(command) = app.keymap.commands.get(index) else { return };
-    match fill_command(app, command) {
-        Ok(call) => {
-            let text = format!("{}{}", command.display_name(), app.display.glyphs.ellipsis);
-            app.show_notice(NoticeLevel::Info, text);
-            commands.push(AppCommand::RunProgram(call));
-        }
+    match CommandForm::new(app, command) {
+        Ok(form) => ask_or_run(app, form, commands),
         Err(reason) => app.show_notice(NoticeLevel::Info, reason),
     }
 }
@@ -195,6 +192,8 @@ fn accepts_count(action: Action) -> bool {
             | A::Mark
             | A::NextHunk
             | A::PreviousHunk
+            | A::NextUnviewed
+            | A::PreviousUnviewed
             | A::NextFile
             | A::PreviousFile
             | A::NextFinding
@@ -262,8 +261,10 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Right | A::ScrollRight => go_right(app, commands),
         A::Viewed if app.panes.focus == Pane::Files => files::toggle_viewed(app, commands),
         A::Viewed => run_action(app, A::PageDown, count, commands),
+        A::ViewedChange => app.show_notice(NoticeLevel::Info, diff::NO_DIFF),
         // The diff has executed them.
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
+        A::NextUnviewed | A::PreviousUnviewed => {}
         A::SideBySide | A::Wrap | A::IgnoreSpace => {}
         A::Diff => toggle_diff(app, commands),
         A::Comment => comments::write_comment(app),

@@ -9,14 +9,16 @@ pub(crate) use ask::{
     can_answer, describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, next_answerer, plan_question_about,
     request_question,
 };
+mod command_forms;
 mod comments;
+pub(crate) use command_forms::{ask_or_run, say_not_run};
 mod compare;
 pub use compare::CodeLooks;
 pub(crate) mod data;
 mod files;
 pub(crate) use files::list_reviews;
 mod filter_line;
-pub(crate) use comments::withdraw_comment;
+pub(crate) use comments::{comment_on_finding, withdraw_comment};
 mod folds;
 pub(crate) use filter_line::{accept_filter, apply_filter};
 pub(crate) use folds::selected_fold as chosen_fold;
@@ -129,6 +131,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFiles(viewed) => diff::apply_viewed_files(app, &viewed),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
+        AppMessage::ChangesMarked { marks, result } => diff::apply_marked_changes(app, &marks, result),
         AppMessage::FilesMarked { files, result } => files::apply_marked(app, &files, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::ReviewedFiles(files) => app.file_list.set_reviewed(files),

@@ -12,6 +12,7 @@ use super::{KeyPress, View, ViewFlow, with_labels};
 use crate::config::{FileOrder, RunOrder};
 use crate::domain::FindingId;
 use crate::tui::app::{App, Pane};
+use crate::tui::custom_commands::CommandForm;
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::selection_style;
 use crate::tui::finding_order::FindingArrangement;
@@ -20,7 +21,7 @@ use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, CopyOrder, Tab};
 use crate::tui::theme::Role;
-use crate::tui::update::{arrange_runs, data, focus_pane};
+use crate::tui::update::{arrange_runs, ask_or_run, data, focus_pane, say_not_run};
 
 /// Open menu.
 #[derive(Debug, Clone)]
@@ -56,6 +57,8 @@ pub enum MenuChoice {
     ArrangeFiles(FileOrder),
     /// Sorts the runs.
     ArrangeRuns(RunOrder),
+    /// Goes on with a command of the user, whose question has this answer.
+    Answer(Box<CommandForm>),
 }
 
 impl MenuChoice {
@@ -73,6 +76,7 @@ impl MenuChoice {
             Self::Arrange(arrangement) => data::rearrange(app, arrangement, commands),
             Self::ArrangeFiles(order) => data::arrange_files(app, order),
             Self::ArrangeRuns(order) => arrange_runs(app, order),
+            Self::Answer(form) => ask_or_run(app, *form, commands),
         }
     }
 }
@@ -120,7 +124,12 @@ impl View for MenuView {
                 self.selected = self.selected.saturating_sub(1);
                 return ViewFlow::Open;
             }
-            (Some(Action::Abort), _) => return ViewFlow::Close,
+            (Some(Action::Abort), _) => {
+                if let Some(MenuItem { choice: MenuChoice::Answer(form), .. }) = self.items.first() {
+                    say_not_run(app, form);
+                }
+                return ViewFlow::Close;
+            }
             (Some(Action::Accept), _) => self.items.get(self.selected),
             (None, KeyCode::Char(c @ '0'..='9')) => match self.items.get(item_of_digit(c)) {
                 Some(item) => Some(item),

@@ -1,8 +1,9 @@
 //! Text prompts: filter, search, reason, revision, time, path.
 
+mod input_line;
 mod reasons;
 
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Position;
 
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::review_form::{self, ReviewDraft};
@@ -11,7 +12,7 @@ use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, open_for_action,
 use crate::domain::{Disposition, FindingId, FindingNote, RatingWish, Scope, Time, text};
 use crate::runner::{PreparedQuestion, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
-use crate::tui::doc;
+use crate::tui::custom_commands::CommandForm;
 use crate::tui::draw::painter::Painter;
 use crate::tui::filter;
 use crate::tui::input::KeyEvent;
@@ -20,12 +21,13 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::AppCommand;
 use crate::tui::saved_filters::SavedFilters;
-use crate::tui::theme::Role;
 use crate::tui::update::{
-    accept_filter, apply_filter, data, describe_cost, describe_no_match, describe_position, dismiss, find_row,
-    go_to_row, is_in_diff, next_answerer, present_row, request_note, request_question, request_rating, request_snooze,
-    search_next, show_position,
+    accept_filter, apply_filter, ask_or_run, data, describe_cost, describe_no_match, describe_position, dismiss,
+    find_row, go_to_row, is_in_diff, next_answerer, present_row, request_note, request_question, request_rating,
+    request_snooze, say_not_run, search_next, show_position,
 };
+use input_line::draw_input_line;
+pub use input_line::draw_line_edit;
 use reasons::ReasonRow;
 
 /// Open prompt: the text input line and its purpose.
@@ -97,6 +99,10 @@ pub enum InputPromptKind {
     },
     /// Asks for the path to which knowledge is exported.
     Export,
+    /// Asks for the answer to the next question of a command of the user.
+    Command {
+        form: Box<CommandForm>,
+    },
 }
 
 /// Meaning of a digit in the prompt for a reason.
@@ -271,6 +277,12 @@ impl View for PromptView {
                 draw_input_line(painter, layout, "filter", self, &["language, kind, origin, words"]);
             }
             InputPromptKind::Export => draw_input_line(painter, layout, "export to", self, &[]),
+            InputPromptKind::Command { form } => {
+                let step = form.describe_step();
+                let help = [step.as_str(), "Esc runs nothing"];
+                let help = if step.is_empty() { &help[1..] } else { &help };
+                draw_input_line(painter, layout, &form.question(), self, help);
+            }
             InputPromptKind::Range { .. } => {
                 draw_input_line(painter, layout, "range", self, &["A..B from A to B", "A...B since B left A"]);
                 self.draw_offered_revisions(painter);
@@ -502,6 +514,7 @@ impl PromptView {
                 }
             }
             InputPromptKind::Patterns { .. } => {}
+            InputPromptKind::Command { form } => ask_or_run(app, form.with_answer(&text), commands),
             InputPromptKind::Snooze | InputPromptKind::Export if text.is_empty() => {}
             InputPromptKind::Commit { draft } => {
                 let picked = (!text.is_empty()).then_some(text);
@@ -569,6 +582,7 @@ impl PromptView {
                 go_to_row(app, *from);
             }
             InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
+            InputPromptKind::Command { form } => say_not_run(app, form),
             InputPromptKind::Patterns { before } => filter_patterns(app, before),
             InputPromptKind::SnoozeFindings { .. }
             | InputPromptKind::Rate { .. }
@@ -644,56 +658,4 @@ pub fn reopen_refused(app: &mut App, answered: AnsweredKinds, error: &str) -> bo
 /// Applies a filter to the knowledge view.
 fn filter_patterns(app: &mut App, filter: &str) {
     change_view(app, |view: &mut KnowledgeView, app| view.set_filter(app, filter));
-}
-
-/// Draws `filter  status:open p:0▏   undecided open …` in place of the message line.
-fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str, prompt: &PromptView, help: &[&str]) {
-    painter.fill(layout.notice, painter.style(Role::Normal));
-    let errors = doc::wrap_words(&prompt.error, layout.notice_width());
-    for (line, y) in errors.iter().zip(layout.notice.y..layout.notice.bottom().saturating_sub(1)) {
-        if y == layout.notice.y {
-            painter.draw_text(1, y, 1, painter.app.display.glyphs.trouble, Role::Bad);
-        }
-        painter.draw_text(3, y, layout.notice.width.saturating_sub(4), line, Role::Normal);
-    }
-    let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
-    let x = 1 + painter.draw_text(1, area.y, 10, name, Role::Title) + 2;
-    let width = area.width.saturating_sub(x + 1);
-    // The typed text needs the room of a narrow screen.
-    let help_width: u16 = match prompt.shown_help_key() {
-        _ if help.is_empty() || width < 40 => 0,
-        // Nothing is typed.
-        Some(_) => width * 3 / 4,
-        None => (width * 2 / 5).max(16),
-    };
-    let field = Rect::new(x, area.y, width.saturating_sub(help_width), 1);
-    draw_line_edit(painter, field, &prompt.line);
-    let mut at = field.right() + 2;
-    for (index, word) in help.iter().enumerate() {
-        let room = area.right().saturating_sub(at + 1);
-        if room < 4 {
-            break;
-        }
-        let role = if index == 0 { Role::Accent } else { Role::Muted };
-        at += painter.draw_text(at, area.y, room, word, role) + 2;
-    }
-}
-
-/// Draws the typed text, scrolled so that the cursor is visible.
-pub fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, line: &LineEdit) {
-    painter.fill(field, painter.style(Role::Prompt));
-    let text = line.text();
-    let before = text.get(..line.cursor()).unwrap_or(text);
-    let room = usize::from(field.width.saturating_sub(1));
-    let shown_before = doc::fit_end(before, room);
-    let used = painter.draw_text(field.x, field.y, field.width, shown_before, Role::Prompt);
-    if line.is_suggestion() {
-        // Styled as a selection, because the next character replaces it.
-        painter.restyle(Rect::new(field.x, field.y, used, 1), painter.style(Role::Selected));
-    }
-    let after = &text[before.len()..];
-    let cursor = field.x + used;
-    painter.draw_text(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);
-    let style = painter.style(Role::Prompt).add_modifier(ratatui::style::Modifier::REVERSED);
-    painter.restyle(Rect::new(cursor.min(field.right().saturating_sub(1)), field.y, 1, 1), style);
 }

@@ -516,6 +516,29 @@ fn mistakes_in_commands_are_told_with_what_was_meant() {
         ("run = [\"git\"]\nkye = \"b\"", "commands.blame.kye: there is no key \"kye\"; did you mean \"key\"?"),
         ("run = [\"git\"]\nwhere = \"here\"", "commands.blame.where: is \"here\""),
         ("run = [\"git\", \"log\"]\nshell = true", "commands.blame.run: has several words beside shell = true"),
+        ("run = [\"git\"]\nprompts = \"why\"", "commands.blame.prompts: is no list"),
+        ("run = [\"git\"]\nprompts = [\"why\"]", "commands.blame.prompts: has something else than tables in its list"),
+        ("run = [\"git\"]\nprompts = [{ title = \"Why?\" }]", "commands.blame.prompts: has a question without a name"),
+        (
+            "run = [\"git\"]\nprompts = [{ name = \"title\" }]",
+            "commands.blame.prompts.name: is \"title\", a field of the finding",
+        ),
+        (
+            "run = [\"git\"]\nprompts = [{ name = \"a\", titel = \"b\" }]",
+            "commands.blame.prompts.titel: there is no key \"titel\"; did you mean \"title\"?",
+        ),
+        (
+            "run = [\"git\"]\nprompts = [{ name = \"a\" }, { name = \"a\" }]",
+            "commands.blame.prompts: has the name \"a\" twice",
+        ),
+        (
+            "run = [\"git\"]\nprompts = [{ name = \"a\", default = \"c\", choices = [\"b\"] }]",
+            "commands.blame.prompts.default: is \"c\", which is none of the choices",
+        ),
+        (
+            "run = [\"git\", \"{raeson}\"]\nprompts = [{ name = \"reason\" }]",
+            "has {raeson}, which is no field; did you mean \"reason\"?",
+        ),
     ] {
         test.settings(&format!("[commands.blame]\n{table}\n"));
         let said = test.fails(&["review"], USAGE);

@@ -69,6 +69,32 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
 }
 
 #[test]
+fn a_viewed_change_stays_viewed_where_it_moves_until_its_lines_change() {
+    let test = reviewed(60);
+    let mut cockpit = open_diff(&test);
+    cockpit.press("g]hm");
+    cockpit.wait_for("viewed 1 of 2 changes in the file");
+    cockpit.quit();
+    let text = text_of(60, "new").replace("value_57 = new", "value_57 = newer");
+    test.write("large.py", format!("# A line more.\n{text}"));
+    run(&test, &["review", "--wait"], DONE);
+    let mut cockpit = Cockpit::open(&test);
+    // In the list of files, then in the diff.
+    cockpit.wait_for("✓ 1/3");
+    cockpit.press("1\x1b[Zl");
+    cockpit.wait_for("✓ 1/3 viewed");
+    // The last change completes the file.
+    cockpit.press("g]hm");
+    cockpit.wait_for("viewed 2 of 3 changes in the file");
+    cockpit.press("m");
+    cockpit.wait("the viewed file", |screen| screen.contains("✓ viewed") && !screen.contains("value_7 = new"));
+    cockpit.quit();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("✓ viewed");
+    cockpit.quit();
+}
+
+#[test]
 fn a_file_is_marked_as_viewed_in_the_list_of_files_and_in_the_diff() {
     let test = reviewed(60);
     let mut cockpit = Cockpit::open(&test);

@@ -27,6 +27,32 @@ fn an_interrupt_ends_a_program_and_at_the_question_behind_it_the_cockpit() {
 }
 
 #[test]
+fn a_command_of_the_user_gets_the_answers_to_its_questions_as_they_are() {
+    let test = repository();
+    test.settings(
+        "[commands.ask]\nkey = \"Ctrl-t\"\nrun = [\"echo\", \"{reason}\", \"{kind_of}\", \"{id}\"]\n\
+         prompts = [{ name = \"reason\", title = \"Why?\" }, { name = \"kind_of\", choices = [\"bug\", \"style\"] }]\n",
+    );
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("findings", |screen| screen.contains("3 open") && screen.contains("idle"));
+    cockpit.press("2\x14");
+    cockpit.wait_for("Why?");
+    cockpit.press("$(echo no) q\r");
+    cockpit.wait_for("kind_of (2 of 2)");
+    cockpit.press("2");
+    cockpit.wait_for("ask: done: $(echo no) q style f_");
+    // Nothing runs without an answer.
+    cockpit.press("\x14");
+    cockpit.wait_for("Why?");
+    cockpit.press("\x1b");
+    cockpit.wait_for("ask: nothing was run");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
+#[test]
 fn palette_sequences_and_commands_of_the_user_work_in_a_terminal() {
     let test = repository();
     test.settings(

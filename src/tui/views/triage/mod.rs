@@ -49,8 +49,8 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, TriageOrder, UserVerdict};
 use crate::tui::update::{
-    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_verdict,
-    select_finding,
+    comment_on_finding, commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt,
+    request_verdict, select_finding,
 };
 
 /// Most cards in memory; beyond, only those that are shown next stay.
@@ -237,6 +237,7 @@ impl View for TriageView {
                     open_rating_prompt(app, vec![finding]);
                 }
             }
+            A::Comment => self.comment(app),
             A::Edit => self.edit(app, commands),
             A::CopyPrompt => {
                 commands.extend(self.queue.current().map(|item| AppCommand::CopyPrompt(vec![item.finding.clone()])));
@@ -504,6 +505,13 @@ impl TriageView {
             StepBack::UndoFix(fix) => fix::send_order(app, FixOrder::Undo(fix), commands),
         }
         self.show(app, commands);
+    }
+
+    /// Opens the editor of a comment at the line of the shown finding.
+    fn comment(&self, app: &mut App) {
+        let Some(finding) = self.shown_id() else { return };
+        let card = self.shown_card().and_then(|loaded| loaded.card.as_ref().ok());
+        comment_on_finding(app, finding.as_str(), card.is_some_and(|card| card.page.code.note.is_some()));
     }
 
     fn edit(&self, app: &App, commands: &mut Vec<AppCommand>) {
