@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{DisputeSide, LastLines, Store, StoreError, TeamMembership, TeamProgress};
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
-    Rating, RunId, SnoozeEnd, Time, TriageAction,
+    Actor, DecisionClock, DecisionId, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId,
+    FixStatus, MachineName, Rating, RunId, SnoozeEnd, TeamClock, Time, TriageAction,
 };
 
 /// Direction of a step through what an author has decided.
@@ -138,6 +138,24 @@ impl UndoAuthor<'_> {
                         && origin.person.email.eq_ignore_ascii_case(other.email)
                 })
             })
+    }
+
+    /// Returns true for a decision of the actor on any machine of the person, also for the line by which one of this machine stands
+    /// again.
+    fn has_decided(&self, line: &Disposition) -> bool {
+        let repeats_own = |other: OtherMachines<'_>| {
+            line.actor == self.actor && line.team.as_ref().is_some_and(|origin| origin.id.machine == *other.machine)
+        };
+        self.has_written(line) || self.elsewhere.is_some_and(repeats_own)
+    }
+
+    /// Returns the group of a line as this machine names it: on the person's other machines, the groups of this one have another name.
+    fn name_group<'b>(&self, line: &'b Disposition) -> &'b str {
+        let strip = |other: OtherMachines<'_>| {
+            let name = line.group.strip_prefix(TEAM_GROUP)?;
+            name.strip_prefix(other.machine.as_str())?.strip_prefix('_')
+        };
+        self.elsewhere.filter(|_| line.team.is_some()).and_then(strip).unwrap_or(&line.group)
     }
 }
 
@@ -369,7 +387,8 @@ pub fn undo_or_redo_fix(
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped. A decision that the one of another person has beaten, who did not know of it, is taken
-/// back, so that the two no longer disagree.
+/// back, so that the two no longer disagree. A group of which a decision stands can be undone, although another machine of the person has
+/// undone it without knowing of that decision.
 pub fn find_next_step(
     log: TriageLog<'_>,
     author: UndoAuthor<'_>,
@@ -378,6 +397,63 @@ pub fn find_next_step(
 ) -> Option<UndoStep> {
     let stacks = UndoStacks::from_log(log, author);
     stacks.groups(direction).iter().rev().find_map(|group| stacks.build_step(log, group, direction, at))
+}
+
+/// Returns the steps of the author, earliest first, in the order of the team's clock: a step that was made with knowledge of another one
+/// is later, whatever the wall clocks say. A snooze or a rating comes after what was decided on this machine before.
+fn list_steps<'a>(log: TriageLog<'a>, author: UndoAuthor<'a>) -> Vec<LineStep<'a>> {
+    // Outside of a team, the name orders nothing.
+    let machine = author.elsewhere.map_or_else(|| MachineName::from_host("", ""), |other| other.machine.clone());
+    let mut clock = DecisionClock::default();
+    let mut steps: Vec<(DecisionId, LineStep<'a>)> = Vec::new();
+    // Wall clock and time of each line of this machine.
+    let mut passed: Vec<(Time, TeamClock)> = Vec::new();
+    let mut known = HashSet::new();
+    for line in log.decisions {
+        let id = clock.identify(line, &machine);
+        if line.team.is_none() {
+            let wall = passed.last().map_or(line.at, |(wall, _)| line.at.max(*wall));
+            passed.push((wall, id.clock));
+        }
+        // A panel's list took it over: it goes with the decision itself, which may have been made long before, and which may stand
+        // behind it.
+        let is_step = author.has_written(line) && (line.action != TriageAction::Set || !line.is_taken_over());
+        // The line of a decision that stands again is no step.
+        if is_step && (line.team.is_none() || known.insert(id.clone())) {
+            let group = author.name_group(line);
+            steps.push((id, LineStep { at: line.at, actor: line.actor, action: line.action, group }));
+        }
+    }
+    let find_place = |step: &LineStep<'a>| {
+        let wall = TeamClock { ms: step.at.as_millisecond(), count: 0 };
+        let before = passed.partition_point(|(wall, _)| *wall <= step.at).checked_sub(1);
+        let before = before.and_then(|index| passed.get(index));
+        let clock = before.map_or(wall, |(_, clock)| wall.max(*clock));
+        DecisionId { clock, machine: machine.clone() }
+    };
+    let values = log.snoozes.iter().map(ValueLine::step).chain(log.ratings.iter().map(ValueLine::step));
+    let own = values.filter(|step| step.actor == author.actor);
+    steps.extend(own.map(|step| (find_place(&step), step)));
+    steps.sort_by(|(one, first), (other, second)| one.cmp(other).then(first.at.cmp(&second.at)));
+    steps.into_iter().map(|(_, step)| step).collect()
+}
+
+/// Returns the groups of which a decision of the author stands: it is the last decision about its finding, and gives the finding its
+/// status. `present` has the status of each finding.
+fn list_standing_groups<'a>(
+    decisions: &'a [Disposition],
+    present: &HashMap<&'a FindingId, FindingStatus>,
+    author: UndoAuthor<'a>,
+) -> HashSet<&'a str> {
+    let last: HashMap<&FindingId, &'a Disposition> =
+        decisions.iter().filter(|line| line.is_decision()).map(|line| (&line.finding_id, line)).collect();
+    let is_standing = |line: &&'a Disposition| {
+        line.action != TriageAction::Undo
+            && !line.is_taken_over()
+            && present.get(&line.finding_id) == Some(&line.status)
+            && author.has_decided(line)
+    };
+    last.into_values().filter(is_standing).map(|line| author.name_group(line)).collect()
 }
 
 /// The groups of one author in the order in which undo and redo process them.
@@ -392,46 +468,30 @@ struct UndoStacks<'a> {
 impl<'a> UndoStacks<'a> {
     fn from_log(log: TriageLog<'a>, author: UndoAuthor<'a>) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-        let present = log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
-        // On the person's other machines, the groups of this one have another name.
-        let prefix = author.elsewhere.map_or_else(String::new, |other| team_group(other.machine, ""));
-        // The line of a decision that stands again is no step.
-        let mut known = HashSet::new();
-        let mut is_new = |line: &&Disposition| line.team.as_ref().is_none_or(|origin| known.insert(origin.id.clone()));
-        let own = log.decisions.iter().filter(|line| author.has_written(line));
-        // A panel's list took it over: it goes with the decision itself, which may have been made long before, and which may stand
-        // behind it.
-        let own = own.filter(|line| line.action != TriageAction::Set || !line.is_taken_over());
-        let own = own.filter(|line| is_new(line));
-        let decided = own.map(|line| {
-            let group = if line.team.is_some() { line.group.strip_prefix(&prefix) } else { None };
-            let group = group.unwrap_or(&line.group);
-            LineStep { at: line.at, actor: line.actor, action: line.action, group }
-        });
-        let mut steps: Vec<LineStep<'_>> = decided.collect();
-        steps.extend(log.snoozes.iter().map(ValueLine::step));
-        steps.extend(log.ratings.iter().map(ValueLine::step));
-        let decides_elsewhere = log.decisions.iter().any(|line| line.team.is_some() && author.has_written(line));
-        if decides_elsewhere || !log.snoozes.is_empty() || !log.ratings.is_empty() {
-            // Each file is in the order of its times, but for decisions of other machines; the sort keeps lines of one time in
-            // the order of their file.
-            steps.sort_by_key(|step| step.at);
-        }
-        for LineStep { action, group, .. } in steps.into_iter().filter(|step| step.actor == author.actor) {
-            let (from, to) = match action {
+        let present: HashMap<&'a FindingId, FindingStatus> =
+            log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
+        let standing = list_standing_groups(log.decisions, &present, author);
+        for LineStep { action, group, .. } in list_steps(log, author) {
+            let list = match action {
                 TriageAction::Set => {
                     undone.clear();
-                    if done.last() != Some(&group) {
-                        done.push(group);
-                    }
-                    continue;
+                    &mut done
                 }
-                TriageAction::Undo => (&mut done, &mut undone),
-                TriageAction::Redo => (&mut undone, &mut done),
+                TriageAction::Undo => {
+                    // Another machine of the person, which did not know of the undo, has redone the step: there is something to
+                    // take back.
+                    if !standing.contains(group) {
+                        done.retain(|other| *other != group);
+                    }
+                    &mut undone
+                }
+                TriageAction::Redo => {
+                    undone.retain(|other| *other != group);
+                    &mut done
+                }
             };
-            from.retain(|other| *other != group);
-            if to.last() != Some(&group) {
-                to.push(group);
+            if list.last() != Some(&group) {
+                list.push(group);
             }
         }
         Self { author, done, undone, present }

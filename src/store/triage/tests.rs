@@ -186,7 +186,7 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         at: time(at),
         team: Some(TeamOrigin {
             id: DecisionId {
-                clock: TeamClock { ms: at, count: u32::from(line.finding_id.as_str().as_bytes()[2]) },
+                clock: TeamClock { ms: at * 1_000, count: u32::from(line.finding_id.as_str().as_bytes()[2]) },
                 machine: machine.parse().expect("a name"),
             },
             person: TeamPerson { name: "Ada".to_owned(), email: email.to_owned() },
@@ -200,6 +200,11 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
         Disposition { finding_id: line('b', "", Open, Dismissed, "").finding_id, run_id: Some(run), ..one() }
     };
+    /// Group of the decision about `a` of the other machine, as this one names it.
+    const OTHER_GROUP: &str = "team_ada-1_t_1";
+    let undone = |group: &str| Disposition { action: TriageAction::Undo, ..line('a', group, Dismissed, Open, "") };
+    let redone =
+        |group: &str| Disposition { action: TriageAction::Redo, ..line('a', group, Open, Dismissed, "intended") };
     let disputes = BTreeMap::new();
     let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
     let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
@@ -280,6 +285,85 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
             ],
             "zz",
             "a open|",
+        ),
+        (
+            "one that was undone here, later than it was undone and redone there",
+            vec![one(), own(4, undone(OTHER_GROUP)), sent(2, ada, undone("t_1")), sent(3, ada, redone("t_1"))],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "one that was redone here, earlier than it was undone there",
+            vec![
+                one(),
+                own(2, undone(OTHER_GROUP)),
+                own(3, redone(OTHER_GROUP)),
+                sent(4, ada, undone("t_1")),
+                sent(3, ("ada-2", "ada@example.org"), redone(OTHER_GROUP)),
+            ],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "an own one that was undone here, later than it was redone there",
+            vec![
+                own(1, line('a', "t_1", Open, Dismissed, "intended")),
+                own(4, undone("t_1")),
+                sent(2, ada, undone("team_ada-2_t_1")),
+                sent(3, ada, redone("team_ada-2_t_1")),
+            ],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "one that was redone on both",
+            vec![
+                one(),
+                own(2, undone(OTHER_GROUP)),
+                own(5, redone(OTHER_GROUP)),
+                sent(3, ada, undone("t_1")),
+                sent(4, ada, redone("t_1")),
+                sent(5, ("ada-2", "ada@example.org"), redone(OTHER_GROUP)),
+            ],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "one that was redone there, and after which another one was decided here",
+            vec![
+                one(),
+                own(4, line('b', "t_2", Open, Addressed, "")),
+                own(5, undone(OTHER_GROUP)),
+                sent(2, ada, undone("t_1")),
+                sent(3, ada, redone("t_1")),
+            ],
+            "zzz",
+            "b open|a open|",
+        ),
+        (
+            "one that was undone here with knowledge of the redo there, by a slow wall clock",
+            vec![one(), sent(7, ada, undone("t_1")), sent(8, ada, redone("t_1")), own(3, undone(OTHER_GROUP))],
+            "zy",
+            "|a dismissed",
+        ),
+        (
+            "one of which a part could not be undone, and stands again",
+            vec![
+                one(),
+                sent(1, ada, line('b', "t_1", Open, Dismissed, "x")),
+                sent(2, bob, line('b', "t_9", Dismissed, Addressed, "")),
+                own(3, undone(OTHER_GROUP)),
+                sent(4, bob, Disposition { action: TriageAction::Undo, ..line('b', "t_9", Addressed, Open, "") }),
+                sent(1, ada, line('b', "t_1", Open, Dismissed, "x")),
+            ],
+            "zy",
+            "b open|a dismissed, b dismissed",
+        ),
+        (
+            "the later one by the clock of the team, although its wall clock is slow",
+            vec![sent(8, ada, line('a', "t_1", Open, Dismissed, "x")), own(3, line('b', "t_2", Open, Addressed, ""))],
+            "zz",
+            "b open|a open",
         ),
     ] {
         let mut steps = Vec::new();
