@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{DisputeSide, LastLines, Store, StoreError, TeamMembership, TeamProgress};
+use super::{DisputeSide, Store, StoreError, TeamMembership, TeamProgress};
 use crate::domain::{
     Actor, DecisionClock, DecisionId, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId,
-    FixStatus, MachineName, Rating, RunId, SnoozeEnd, TeamClock, Time, TriageAction,
+    FixStatus, MachineName, Rating, SnoozeEnd, TeamClock, Time, TriageAction,
 };
 
 /// Direction of a step through what an author has decided.
@@ -72,6 +72,24 @@ pub enum UndoStep {
     Snooze(Vec<FindingSnooze>),
     /// Lines for `ratings.ndjson`.
     Rate(Vec<FindingRating>),
+}
+
+/// Lines of a step about decisions, before what follows from them is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepDraft {
+    /// Lines that undo or redo decisions.
+    pub lines: Vec<Disposition>,
+    /// Lines by which undone reports give way to the findings of panels' lists again.
+    pub merges: Vec<Disposition>,
+}
+
+/// Record of a step about decisions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRecord {
+    /// Lines for `triage.ndjson`.
+    pub appended: Vec<Disposition>,
+    /// What became of each finding, for [`UndoOutcome::Decided`]. If it is empty, nothing is recorded.
+    pub said: Vec<Disposition>,
 }
 
 /// All lines that undo and redo walk through, oldest first in each list.
@@ -257,18 +275,17 @@ impl Store {
     /// Undoes the actor's own last triage, or redoes what was undone last; in a team also that of another machine of the person with
     /// this address that is not forgotten. For the decisions of a fix whose files the step changes, the caller must change them.
     ///
-    /// `find_standing` gets the log so far and the new lines, of which it may leave some out. The lines that it returns are appended
-    /// after them.
+    /// `complete` gets the log so far and the lines of the step, and decides which lines record it.
     ///
     /// # Errors
-    /// Returns an error when the store cannot be locked, read or written, or the error of `find_standing`.
+    /// Returns an error when the store cannot be locked, read or written, or the error of `complete`.
     pub fn undo_or_redo(
         &self,
         direction: UndoDirection,
         actor: Actor,
         email: Option<&str>,
         at: Time,
-        find_standing: impl FnOnce(&[Disposition], &mut Vec<Disposition>) -> Result<Vec<Disposition>, StoreError>,
+        complete: impl FnOnce(&[Disposition], StepDraft) -> Result<StepRecord, StoreError>,
     ) -> Result<UndoOutcome, StoreError> {
         if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {
             // Nothing was ever decided, so the store need not be created.
@@ -279,7 +296,7 @@ impl Store {
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
             let team = self.load_author_team(email)?;
             let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
-            let mut lines = match find_next_step(log, author, direction, at) {
+            let lines = match find_next_step(log, author, direction, at) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
                     self.append_snoozes(&lines)?;
@@ -300,35 +317,12 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
-            let merged = self.merge_undone_reports(&decisions, &lines)?;
-            let seen = withdraw_from_obsolete(&decisions, &mut lines);
-            let mut new = lines.clone();
-            new.extend(merged);
-            new.extend_from_slice(&seen);
-            let standing = find_standing(&decisions, &mut new)?;
-            let left: HashSet<(&FindingId, Option<&RunId>)> =
-                new.iter().map(|line| (&line.finding_id, line.run_id.as_ref())).collect();
-            let told = [seen.as_slice(), standing.as_slice()].concat();
-            let told = LastLines::new(&told);
-            let before = LastLines::new(&decisions);
-            let is_left = |line: &Disposition| left.contains(&(&line.finding_id, line.run_id.as_ref()));
-            // A finding that follows its report has no line of the step.
-            let find_standing_line = |line: &Disposition| {
-                told.get(&line.finding_id).or_else(|| before.get(&line.finding_id).filter(|_| !is_left(line)))
-            };
-            let said: Vec<Disposition> = match direction {
-                UndoDirection::Undo => lines.iter().map(|line| say_standing(line, find_standing_line(line))).collect(),
-                UndoDirection::Redo => {
-                    let is_made = |line: &&Disposition| {
-                        is_left(line) || told.get(&line.finding_id).is_some_and(|told| told.status == line.status)
-                    };
-                    lines.iter().filter(is_made).cloned().collect()
-                }
-            };
+            let merges = self.merge_undone_reports(&decisions, &lines)?;
+            let StepRecord { appended, said } = complete(&decisions, StepDraft { lines, merges })?;
             if said.is_empty() {
                 return Ok(UndoOutcome::Nothing);
             }
-            self.append_dispositions(&[new.as_slice(), standing.as_slice()].concat())?;
+            self.append_dispositions(&appended)?;
             Ok(UndoOutcome::Decided(said))
         })
     }
@@ -585,48 +579,6 @@ impl<'a> UndoStacks<'a> {
             Disposition { status: to, previous: from, reason, at, action, team: None, ..set.clone() }
         });
         Some(lines.collect())
-    }
-}
-
-/// Lets lines of an undo that would make findings obsolete only take back what was decided: that a finding is obsolete is what this
-/// machine has seen, and no decision that holds for others. Returns the lines that make the findings obsolete again here; the caller
-/// appends them after the others.
-fn withdraw_from_obsolete(log: &[Disposition], lines: &mut [Disposition]) -> Vec<Disposition> {
-    let is_meant = |line: &Disposition| line.action == TriageAction::Undo && line.status == FindingStatus::Obsolete;
-    if !lines.iter().any(is_meant) {
-        return Vec::new();
-    }
-    // What follows from forgetting a machine is no evidence.
-    let is_evidence = |line: &&Disposition| {
-        !line.is_decision() && line.status == FindingStatus::Obsolete && line.forgotten_machine().is_none()
-    };
-    let seen: HashMap<&FindingId, &Disposition> =
-        log.iter().filter(is_evidence).map(|line| (&line.finding_id, line)).collect();
-    let mut again = Vec::new();
-    for line in lines.iter_mut().filter(|line| is_meant(line)) {
-        line.status = FindingStatus::Open;
-        line.reason.clear();
-        let seen = seen.get(&line.finding_id);
-        again.extend(seen.map(|seen| Disposition { previous: FindingStatus::Open, ..(*seen).clone() }));
-    }
-    again
-}
-
-/// Returns what became of the finding of an undone line: the decision of the team, or the evidence of a review, that stands.
-fn say_standing(line: &Disposition, standing: Option<&Disposition>) -> Disposition {
-    match standing {
-        // Nobody has decided so.
-        Some(other) if other.is_withdrawal() => Disposition { status: other.status, ..line.clone() },
-        // The finding of a panel's list speaks for a report that gave way.
-        Some(other) if other.merged_into.is_none() => Disposition {
-            status: other.status,
-            actor: other.actor,
-            reason: other.reason.clone(),
-            team: other.team.clone(),
-            ci: other.ci,
-            ..line.clone()
-        },
-        Some(_) | None => line.clone(),
     }
 }
 

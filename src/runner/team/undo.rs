@@ -11,7 +11,8 @@ use super::received_records::load_decisions_about;
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, MachineName, RunId, Time, TriageAction};
 use crate::git::Repo;
-use crate::store::triage::{UndoDirection, UndoOutcome};
+use crate::policy::{UndoLines, describe_undo, withdraw_from_obsolete};
+use crate::store::triage::{StepDraft, StepRecord, UndoDirection, UndoOutcome};
 use crate::store::{Store, StoreError, TeamMembership};
 
 /// Undoes the actor's own last triage, or redoes what was undone last, see [`Store::undo_or_redo`]. Without a repository, the person
@@ -27,10 +28,19 @@ pub fn undo_or_redo_triage(
     actor: Actor,
 ) -> Result<UndoOutcome, StoreError> {
     let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
-    store.undo_or_redo(direction, actor, Some(person.email.as_str()), at, |log, new| {
-        let Some(known) = KnownTeam::load(store)? else { return Ok(Vec::new()) };
-        known.leave_out_followers(log, new);
-        known.find_standing((repo, store), (log, new.as_slice()), at)
+    store.undo_or_redo(direction, actor, Some(person.email.as_str()), at, |log, StepDraft { mut lines, merges }| {
+        let seen = withdraw_from_obsolete(log, &mut lines);
+        let mut recorded = [lines.as_slice(), merges.as_slice(), seen.as_slice()].concat();
+        let decided = match KnownTeam::load(store)? {
+            Some(known) => {
+                known.leave_out_followers(log, &mut recorded);
+                known.find_standing((repo, store), (log, &recorded), at)?
+            }
+            None => Vec::new(),
+        };
+        let standing = [seen, decided.clone()].concat();
+        let said = describe_undo(UndoLines { log, lines: &lines, recorded: &recorded, standing: &standing });
+        Ok(StepRecord { appended: [recorded, decided].concat(), said })
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::UndoDirection::{Redo, Undo};
 use super::*;
-use crate::domain::{DecisionId, TeamClock, TeamOrigin, TeamPerson};
+use crate::domain::{RunId, TeamOrigin, TeamPerson};
 
 fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
     Disposition {
@@ -99,29 +99,6 @@ fn a_decision_that_a_panel_took_over_goes_back_with_the_decision_itself() {
         log.extend(lines.into_iter().flatten());
     }
     assert_eq!(steps, ["c open", "a open, b open", "", "a dismissed, b dismissed", "c addressed"]);
-}
-
-#[test]
-fn an_undo_decides_for_nobody_that_a_finding_is_obsolete() {
-    use FindingStatus::{Addressed, Dismissed, Obsolete, Open};
-    let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
-    let id = |letter: char| line(letter, "", Open, Open, "").finding_id;
-    let merge = Disposition::from_merge(&id('a'), Open, &id('b'), &run, Time::UNIX_EPOCH);
-    let gone = Disposition { actor: Actor::Engine, ..line('c', "0", Open, Obsolete, "the code is gone") };
-    let forgotten: MachineName = "eve-1".parse().expect("a name");
-    let forgotten =
-        Disposition::from_forgetting(&forgotten, id('d'), (Open, Obsolete), String::new(), Time::UNIX_EPOCH);
-    let decided = ['a', 'c', 'd'].map(|letter| line(letter, "1", Obsolete, Dismissed, "intended"));
-    let mut log = vec![merge.clone(), gone.clone(), forgotten];
-    log.extend(decided);
-    log.push(line('e', "1", Addressed, Dismissed, "intended"));
-    let mut lines = undo(&log, Time::UNIX_EPOCH).expect("lines");
-    let seen = withdraw_from_obsolete(&log, &mut lines);
-    let said: Vec<(&str, FindingStatus, &str)> =
-        lines.iter().map(|line| (&line.finding_id.as_str()[2..3], line.status, line.reason.as_str())).collect();
-    assert_eq!(said, [("a", Open, ""), ("c", Open, ""), ("d", Open, ""), ("e", Addressed, "")]);
-    assert!(lines[..3].iter().all(Disposition::is_withdrawal));
-    assert_eq!(seen, [merge, gone], "what the machine has seen holds there");
 }
 
 #[test]
@@ -539,35 +516,4 @@ fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
     ratings.push(FindingRating { actor: Actor::Engine, ..rating(9, "9", low, high) });
     let log = TriageLog { decisions: &[], snoozes: &[], ratings: &ratings };
     assert_eq!(find_next_step(log, UndoAuthor::here(Actor::User), Undo, time(10)), None);
-}
-
-#[test]
-fn an_undone_line_says_what_stands() {
-    use FindingStatus::{Addressed, Dismissed, Obsolete, Open, Unresolved};
-    let bob = || TeamOrigin {
-        id: DecisionId { clock: TeamClock { ms: 2, count: 0 }, machine: "bob-1".parse().expect("a name") },
-        person: TeamPerson { name: "Bob".to_owned(), email: "bob@example.org".to_owned() },
-    };
-    let sent = |status| Disposition { team: Some(bob()), ..line('a', "t_9", Open, status, "by Bob") };
-    let claim = Disposition { actor: Actor::Assistant, ..sent(Addressed) };
-    let taken_back = Disposition { action: TriageAction::Undo, ..sent(Unresolved) };
-    let seen = Disposition { actor: Actor::Engine, ..line('a', "e", Addressed, Unresolved, "seen again") };
-    let merge = Disposition { merged_into: Some(line('b', "", Open, Open, "").finding_id), ..seen.clone() };
-    let merge = Disposition { status: Obsolete, ..merge };
-    let other = Disposition { finding_id: line('b', "", Open, Open, "").finding_id, ..sent(Addressed) };
-    for (title, standing, expected) in [
-        ("nothing", vec![], (Open, "", Actor::User, false)),
-        ("another finding", vec![other], (Open, "", Actor::User, false)),
-        ("a decision", vec![sent(Dismissed)], (Dismissed, "by Bob", Actor::User, true)),
-        ("the last of two", vec![sent(Addressed), sent(Dismissed)], (Dismissed, "by Bob", Actor::User, true)),
-        ("a claim", vec![claim.clone()], (Addressed, "by Bob", Actor::Assistant, true)),
-        ("what a review has seen since", vec![claim, seen], (Unresolved, "seen again", Actor::Engine, false)),
-        ("a report that gave way", vec![sent(Dismissed), merge], (Open, "", Actor::User, false)),
-        ("what Bob took back", vec![sent(Dismissed), taken_back], (Unresolved, "", Actor::User, false)),
-    ] {
-        let undone = Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") };
-        let said = say_standing(&undone, LastLines::new(&standing).get(&undone.finding_id));
-        assert_eq!((said.status, said.reason.as_str(), said.actor, said.team.is_some()), expected, "{title}");
-        assert_eq!((said.previous, said.action), (Dismissed, TriageAction::Undo), "{title}");
-    }
 }
