@@ -3,7 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId, TriageAction};
+use crate::domain::text::sanitize_line;
+use crate::domain::{Disposition, FindingId, FindingStatus, RunId, SharedDecision, TriageAction};
 
 /// Lines of an undo or redo, and what they meet.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +17,50 @@ pub struct UndoLines<'a> {
     pub recorded: &'a [Disposition],
     /// Lines that are recorded after them: decisions of the team that stand, and what reviews of this machine have seen.
     pub standing: &'a [Disposition],
+}
+
+/// Returns true for a line of an undo that decides as somebody has decided before, see [`restore_replaced`].
+pub fn restores_decision(line: &Disposition) -> bool {
+    line.action == TriageAction::Undo
+        && matches!(line.status, FindingStatus::Addressed | FindingStatus::Dismissed)
+        && line.run_id.is_none()
+}
+
+/// Lets lines that undo decisions of other machines give back only what the authors of those have replaced. In the log, such a decision
+/// may stand behind one of somebody else, of which its author knew nothing: that stands by itself, and is not decided by whoever takes
+/// the own one back. `decisions` are those of the team about the findings of the lines.
+pub fn restore_replaced(log: &[Disposition], lines: &mut [Disposition], decisions: &[SharedDecision]) {
+    for line in lines.iter_mut().filter(|line| restores_decision(line)) {
+        let Some(undone) = find_undone(log, line, decisions) else { continue };
+        let about = decisions.iter().filter(|other| other.finding_id == undone.finding_id);
+        let replaced = about.filter(|other| undone.over.contains(&other.id));
+        match replaced.max_by(|one, other| one.id.cmp(&other.id)) {
+            Some(replaced) => {
+                line.status = replaced.status;
+                line.reason = sanitize_line(&replaced.reason).into_owned();
+            }
+            None => {
+                line.status = FindingStatus::Open;
+                line.reason.clear();
+            }
+        }
+    }
+}
+
+/// Returns the decision of another machine that a line takes back; `None` if nobody had decided before it in the log.
+fn find_undone<'a>(
+    log: &[Disposition],
+    line: &Disposition,
+    decisions: &'a [SharedDecision],
+) -> Option<&'a SharedDecision> {
+    let is_undone = |set: &Disposition| {
+        set.action == TriageAction::Set && set.finding_id == line.finding_id && set.group == line.group
+    };
+    let place = log.iter().position(is_undone)?;
+    let origin = log.get(place)?.team.as_ref()?;
+    let before = log.get(..place)?.iter().rfind(|before| before.finding_id == line.finding_id);
+    before.filter(|before| before.is_decision())?;
+    decisions.iter().find(|decision| decision.finding_id == line.finding_id && decision.id == origin.id)
 }
 
 /// Lets lines of an undo that would make findings obsolete only take back what was decided: that a finding is obsolete is what this
@@ -162,6 +207,76 @@ mod tests {
             let reason = if is_withdrawn { "" } else { "as before" };
             assert_eq!(lines, [Disposition { status, reason: reason.to_owned(), ..meant }], "{title}");
             assert_eq!(lines[0].is_withdrawal(), is_withdrawn, "{title}");
+        }
+    }
+
+    #[test]
+    fn an_undo_gives_back_what_the_author_of_the_decision_has_replaced() {
+        // `ada:1:dismissed` is in the log as a decision of another machine of the person, `bob:2:addressed` of another person,
+        // `here:3:open` of this machine, and `engine` has seen something. A number behind them is a decision that the author has replaced.
+        let id = |ms: &str, machine: &str| DecisionId {
+            clock: TeamClock { ms: ms.parse().expect("a time"), count: 0 },
+            machine: format!("{machine}-1").parse().expect("a name"),
+        };
+        for (title, words, meant, expected) in [
+            ("nobody knew of the other", &["bob:1:addressed", "ada:2:dismissed"][..], Addressed, (Open, "")),
+            ("it replaces that", &["bob:1:addressed", "ada:2:dismissed:bob:1"], Addressed, (Addressed, "reason 1")),
+            (
+                "it replaces an own one, and knew nothing of the other",
+                &["ada:1:addressed", "bob:2:dismissed", "ada:3:open:ada:1"],
+                Dismissed,
+                (Addressed, "reason 1"),
+            ),
+            (
+                "it replaces one that was taken back",
+                &["ada:1:open", "bob:2:dismissed", "ada:3:addressed:ada:1"],
+                Dismissed,
+                (Open, "reason 1"),
+            ),
+            ("a review has seen that", &["engine:1:addressed", "ada:2:dismissed"], Addressed, (Addressed, "meant")),
+            ("one of this machine", &["bob:1:addressed", "here:2:dismissed"], Addressed, (Addressed, "meant")),
+            ("nothing is before it", &["ada:2:dismissed"], Addressed, (Addressed, "meant")),
+            ("it decides nothing", &["bob:1:addressed", "ada:2:dismissed"], Unresolved, (Unresolved, "meant")),
+        ] {
+            let (mut log, mut decisions): (Vec<Disposition>, Vec<SharedDecision>) = (Vec::new(), Vec::new());
+            for word in words {
+                let parts: Vec<&str> = word.split(':').collect();
+                let [author, ms, status, over @ ..] = parts.as_slice() else { panic!("{word}") };
+                let status = status.parse().expect("a status");
+                let told = line('a', Open, status, &format!("reason {ms}"));
+                let told = Disposition { group: format!("t_{ms}"), ..told };
+                if ["here", "engine"].contains(author) {
+                    let actor = if *author == "here" { Actor::User } else { Actor::Engine };
+                    log.push(Disposition { actor, ..told });
+                    continue;
+                }
+                let person = TeamPerson { name: (*author).to_owned(), email: String::new() };
+                decisions.push(SharedDecision {
+                    id: id(ms, author),
+                    person: person.clone(),
+                    actor: Actor::User,
+                    finding_id: told.finding_id.clone(),
+                    status,
+                    reason: told.reason.clone(),
+                    at: told.at,
+                    action: TriageAction::Set,
+                    over: over.chunks(2).map(|known| id(known[1], known[0])).collect(),
+                    group: told.group.clone(),
+                    ci: false,
+                });
+                log.push(Disposition { team: Some(TeamOrigin { id: id(ms, author), person }), ..told });
+            }
+            let last = log.last().expect("a line");
+            let meant = Disposition { reason: "meant".to_owned(), ..undone('a', last.status, meant) };
+            let mut lines = [Disposition { group: last.group.clone(), ..meant }];
+            // The order in which the records are read changes nothing.
+            for _ in 0..2 {
+                let before = lines.clone();
+                restore_replaced(&log, &mut lines, &decisions);
+                assert_eq!((lines[0].status, lines[0].reason.as_str()), expected, "{title}");
+                lines = before;
+                decisions.reverse();
+            }
         }
     }
 

@@ -433,21 +433,19 @@ fn list_steps<'a>(log: TriageLog<'a>, author: UndoAuthor<'a>) -> Vec<LineStep<'a
 }
 
 /// Returns the groups of which a decision of the author stands: it is the last decision about its finding, and gives the finding its
-/// status. `present` has the status of each finding.
+/// status, which `present` has.
 fn list_standing_groups<'a>(
-    decisions: &'a [Disposition],
+    last_decisions: &HashMap<&'a FindingId, &'a Disposition>,
     present: &HashMap<&'a FindingId, FindingStatus>,
     author: UndoAuthor<'a>,
 ) -> HashSet<&'a str> {
-    let last: HashMap<&FindingId, &'a Disposition> =
-        decisions.iter().filter(|line| line.is_decision()).map(|line| (&line.finding_id, line)).collect();
     let is_standing = |line: &&'a Disposition| {
         line.action != TriageAction::Undo
             && !line.is_taken_over()
             && present.get(&line.finding_id) == Some(&line.status)
             && author.has_decided(line)
     };
-    last.into_values().filter(is_standing).map(|line| author.name_group(line)).collect()
+    last_decisions.values().copied().filter(is_standing).map(|line| author.name_group(line)).collect()
 }
 
 /// The groups of one author in the order in which undo and redo process them.
@@ -457,6 +455,8 @@ struct UndoStacks<'a> {
     undone: Vec<&'a str>,
     /// Last status of each finding, set by any actor.
     present: HashMap<&'a FindingId, FindingStatus>,
+    /// Last decision about each finding, by any person or assistant.
+    last_decisions: HashMap<&'a FindingId, &'a Disposition>,
 }
 
 impl<'a> UndoStacks<'a> {
@@ -464,7 +464,10 @@ impl<'a> UndoStacks<'a> {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         let present: HashMap<&'a FindingId, FindingStatus> =
             log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
-        let standing = list_standing_groups(log.decisions, &present, author);
+        let decisions = log.decisions.iter().filter(|line| line.is_decision());
+        let last_decisions: HashMap<&'a FindingId, &'a Disposition> =
+            decisions.map(|line| (&line.finding_id, line)).collect();
+        let standing = list_standing_groups(&last_decisions, &present, author);
         for LineStep { action, group, .. } in list_steps(log, author) {
             let list = match action {
                 TriageAction::Set => {
@@ -488,7 +491,16 @@ impl<'a> UndoStacks<'a> {
                 list.push(group);
             }
         }
-        Self { author, done, undone, present }
+        Self { author, done, undone, present, last_decisions }
+    }
+
+    /// Returns true if the author has taken this decision back, and nothing has happened since. Where it stood in the log behind one of
+    /// somebody else, the finding has another status than before it.
+    fn is_withdrawn_since(&self, set: &Disposition, present: FindingStatus) -> bool {
+        let is_same_step = |last: &Disposition| self.author.name_group(last) == set.group;
+        self.last_decisions.get(&set.finding_id).is_some_and(|last| {
+            last.is_withdrawal() && last.status == present && self.author.has_decided(last) && is_same_step(last)
+        })
     }
 
     /// Returns the groups that can be undone or redone, the next one last.
@@ -554,7 +566,8 @@ impl<'a> UndoStacks<'a> {
             let present = *self.present.get(&set.finding_id)?;
             let is_withdrawn =
                 || direction == UndoDirection::Undo && to.is_undecided() && self.author.may_withdraw(set);
-            (present == from || is_withdrawn()).then_some((place, set, present, to))
+            let is_redone = || direction == UndoDirection::Redo && self.is_withdrawn_since(set, present);
+            (present == from || is_withdrawn() || is_redone()).then_some((place, set, present, to))
         });
         // It has followed the decision once more for each time that another machine has redone it.
         let mut followers = HashSet::new();

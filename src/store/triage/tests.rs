@@ -337,6 +337,18 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
             "b open|a dismissed, b dismissed",
         ),
         (
+            "one that stood behind another person's, and was taken back without deciding as that person",
+            vec![
+                sent(1, bob, line('a', "t_9", Open, Addressed, "")),
+                sent(2, ada, line('a', "t_1", Addressed, Dismissed, "intended")),
+                sent(3, bob, Disposition { action: TriageAction::Undo, ..line('a', "t_9", Addressed, Open, "") }),
+                sent(2, ada, line('a', "t_1", Open, Dismissed, "intended")),
+                own(4, undone(OTHER_GROUP)),
+            ],
+            "y",
+            "a dismissed",
+        ),
+        (
             "the later one by the clock of the team, although its wall clock is slow",
             vec![sent(8, ada, line('a', "t_1", Open, Dismissed, "x")), own(3, line('b', "t_2", Open, Addressed, ""))],
             "zz",

@@ -79,12 +79,20 @@ fn an_undo_elsewhere_leaves_what_others_decided() {
         sync(machine);
     }
     assert_eq!(status(&laptop, &found[0]), "dismissed");
-    run(&laptop, &["undo"], DONE);
+    // The laptop has learned of Bob's decision first, and says the same as the desk would.
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said, format!("{}  dismissed -> addressed, as Bob decided\n", found[0]));
     for machine in [&laptop, &desk, &bob] {
         sync(machine);
     }
     for machine in [&desk, &laptop, &bob] {
         assert_eq!(status(machine, &found[0]), "addressed", "Bob's decision stands");
+    }
+    // It is Bob's, and nobody else's.
+    assert_eq!(run(&bob, &["undo"], DONE), format!("{}  addressed -> open\n", found[0]));
+    for machine in [&bob, &desk, &laptop] {
+        sync(machine);
+        assert_eq!(status(machine, &found[0]), "open");
     }
 }
 
