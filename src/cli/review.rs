@@ -182,9 +182,9 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let allowed =
         arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
     let (mut services, look) = session.into_runner();
-    let mut is_team_silent = false;
+    let mut earlier_exchange = sync::EarlierExchange::default();
     if arguments.sync {
-        (services, is_team_silent) = sync::sync_before_review(services, &look)?;
+        (services, earlier_exchange) = sync::sync_before_review(services, &look)?;
     }
     if arguments.estimate {
         return print_estimate(&services.launcher().preview_request(&request)?, arguments.format);
@@ -228,7 +228,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     // A member may be a review of another machine, where a finding is dismissed that stands here.
     requested.settled.add_unproven(services.findings().list_dismissed_by_members(&run));
     if arguments.sync {
-        sync::sync_after_review(&services, &look, is_team_silent)?;
+        sync::sync_after_review(&services, &look, &earlier_exchange)?;
     }
     let subject = &run.subject;
     let settings = services.settings_for(&subject.base_commit, &subject.snapshot_commit);

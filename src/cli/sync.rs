@@ -201,46 +201,67 @@ fn preview(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Res
     Ok(CliExitCode::Done)
 }
 
+/// Result of the exchange before a review, for the one after it.
+#[derive(Debug, Default)]
+pub struct EarlierExchange {
+    /// True if the whole time passed in vain.
+    is_silent: bool,
+    /// Failure that was said.
+    failure: Option<String>,
+}
+
 /// Exchanges records before a review, and waits less for a remote that says nothing than other commands do: the review waits
-/// for it. Returns the services, and true if the whole time passed in vain.
-pub fn sync_before_review(mut services: Services, look: &TextOptions) -> Result<(Services, bool), CliError> {
+/// for it. Returns the services with the result.
+pub fn sync_before_review(mut services: Services, look: &TextOptions) -> Result<(Services, EarlierExchange), CliError> {
     let patience = Duration::from_secs(services.settings.git_seconds);
     let limit = patience.min(MAX_SILENCE_BEFORE_REVIEW);
     services.repo = services.repo.with_git_patience(limit);
     let began = Instant::now();
-    let is_exchanged = sync_beside_review(&services, look)?;
-    let is_silent = !is_exchanged && began.elapsed() >= limit;
+    let failure = sync_beside_review(&services, look, None)?;
+    let is_silent = failure.is_some() && began.elapsed() >= limit;
     services.repo = services.repo.with_git_patience(patience);
-    Ok((services, is_silent))
+    Ok((services, EarlierExchange { is_silent, failure }))
 }
 
 /// Exchanges records after a review, unless the remote said nothing before it: whoever waits for the result would wait again.
-pub fn sync_after_review(services: &Services, look: &TextOptions, was_silent: bool) -> Result<(), CliError> {
-    if was_silent {
+pub fn sync_after_review(services: &Services, look: &TextOptions, earlier: &EarlierExchange) -> Result<(), CliError> {
+    if earlier.is_silent {
         output::print_note(
             "note: no exchange with the team after the review, as nothing came from its place before it; \
              the result waits for the next `revdeck sync`",
         );
         return Ok(());
     }
-    sync_beside_review(services, look).map(|_| ())
+    sync_beside_review(services, look, earlier.failure.as_deref()).map(|_| ())
 }
 
-/// Exchanges records before or after a review. A failure is said and does not stop the review; returns false then.
-fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<bool, CliError> {
+/// Exchanges records before or after a review. A failure does not stop the review: it is said, briefly if it is the one that was said
+/// before, and returned.
+fn sync_beside_review(
+    services: &Services,
+    look: &TextOptions,
+    known_failure: Option<&str>,
+) -> Result<Option<String>, CliError> {
     match services.team().sync_when_free() {
         Ok(report) => {
             output::print_note(format_report(&report, look).trim_end());
-            Ok(true)
+            Ok(None)
         }
         Err(error @ (SyncError::NotJoined | SyncError::Left { .. } | SyncError::Exclude(_))) => Err(error.into()),
         Err(error) => {
             let error = CliError::from(error);
+            if known_failure == Some(error.message.as_str()) {
+                output::print_note(
+                    "note: no exchange with the team after the review either; the result waits for the next \
+                     `revdeck sync`",
+                );
+                return Ok(Some(error.message));
+            }
             output::print_note(&format!("note: no exchange with the team: {}", error.message));
             if let Some(hint) = error.hint {
                 output::print_note(&format!("  hint: {hint}"));
             }
-            Ok(false)
+            Ok(Some(error.message))
         }
     }
 }

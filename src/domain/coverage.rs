@@ -215,6 +215,10 @@ pub struct OmittedFile {
     /// True if the change itself puts the file out of sight: the base of the change would have reviewed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
+    /// Inode of a file of the worktree that is too large for the snapshot; `None` for other files. A file that is moved in with its
+    /// folder keeps all its times, so only the inode says that it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inode: Option<u64>,
 }
 
 impl OmittedFile {
@@ -234,7 +238,7 @@ impl OmittedFile {
 
     /// Creates an omission that the base of the change makes too.
     pub fn new(path: impl Into<String>, reason: OmissionReason) -> Self {
-        Self { path: path.into(), reason, hidden: false }
+        Self { path: path.into(), reason, hidden: false, inode: None }
     }
 
     /// Returns true if the file should have been reviewed and was not.

@@ -24,6 +24,8 @@ const MAX_RENAME_CANDIDATES: usize = 1_000;
 pub(super) struct UnstoredPath {
     pub path: Vec<u8>,
     pub reason: UnstoredReason,
+    /// Inode of a file that is too large, as in [`OmittedFile`].
+    pub inode: Option<u64>,
 }
 
 /// Reason why a path of the worktree is not in the snapshot's tree.
@@ -186,7 +188,8 @@ impl Repo {
         for extra in extra {
             let reason = extra.reason.to_left_out_reason();
             let hidden = judge.judge_unstored(&extra.path, reason)?;
-            unstored.push(OmittedFile { hidden, ..OmittedFile::new(path_from_bytes(&extra.path), reason) });
+            let file = OmittedFile::new(path_from_bytes(&extra.path), reason);
+            unstored.push(OmittedFile { hidden, inode: extra.inode, ..file });
         }
         change.left_out.extend(unstored.iter().cloned());
         change.files.sort_by(|a, b| a.path.cmp(&b.path));

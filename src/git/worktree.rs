@@ -9,6 +9,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -79,12 +80,16 @@ impl Worktree {
     }
 
     /// Returns the size in bytes of a file that was neither written nor replaced nor given other permissions after
-    /// `since`; `None` when it was, or is no regular file.
-    pub fn untouched_size(&self, path: &str, since: SystemTime) -> Option<u64> {
-        let seen = self.root.join(path).symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+    /// `since`; `None` when it was, or is no regular file. `inode` is that of the file at that time, if it is known: the times of a
+    /// file that is moved in with its folder say nothing about that.
+    pub fn untouched_size(&self, path: &str, since: SystemTime, inode: Option<u64>) -> Option<u64> {
+        let file = self.root.join(path);
+        let seen = file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+        if inode.is_some_and(|inode| inode != seen.ino()) {
+            return None;
+        }
         #[cfg(unix)]
         let touched = {
-            use std::os::unix::fs::MetadataExt as _;
             // Unlike the time of the last writing, no program can set this one back.
             let seconds = std::time::Duration::from_secs(u64::try_from(seen.ctime()).ok()?);
             let part = std::time::Duration::from_nanos(u64::try_from(seen.ctime_nsec()).ok()?);
@@ -287,7 +292,7 @@ impl Folder {
         }
         let mut content = Vec::new();
         file.read_to_end(&mut content).map_err(|source| files.io_error("read", path, source))?;
-        let mode = std::os::unix::fs::MetadataExt::mode(&seen) & 0o7777;
+        let mode = seen.mode() & 0o7777;
         Ok(Some(WorktreeFile { content, mode }))
     }
 
@@ -438,6 +443,11 @@ impl Folder {
     }
 }
 
+/// Returns the inode of a file, without following a link; `None` where there is none.
+pub(super) fn read_inode(path: &Path) -> Option<u64> {
+    path.symlink_metadata().ok().map(|seen| seen.ino())
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -465,11 +475,35 @@ mod tests {
             ("link", now + hour, None),
             ("none", now + hour, None),
         ] {
-            assert_eq!(files.untouched_size(name, since), expected, "{name}");
+            assert_eq!(files.untouched_size(name, since, None), expected, "{name}");
         }
         let file = File::options().write(true).open(&path).expect("opened");
         file.set_modified(now - 2 * hour).expect("set back");
-        assert_eq!(files.untouched_size("a.txt", now - hour), None);
+        assert_eq!(files.untouched_size("a.txt", now - hour, None), None);
+    }
+
+    #[test]
+    fn a_file_that_is_moved_in_with_its_folder_is_another_one() {
+        let (folder, files) = sample_worktree();
+        let (inside, outside) = (files.root().join("data"), folder.path().join("other"));
+        for (folder, text) in [(&inside, "old"), (&outside, "new")] {
+            fs::create_dir(folder).expect("a folder");
+            fs::write(folder.join("a.csv"), text).expect("a file");
+        }
+        // No time of a file is later than the review.
+        let since = SystemTime::now() + std::time::Duration::from_secs(3_600);
+        let inode = read_inode(&inside.join("a.csv"));
+        assert!(inode.is_some());
+        assert_eq!(files.untouched_size("data/a.csv", since, inode), Some(3));
+        let away = folder.path().join("away");
+        fs::rename(&inside, &away).expect("moved away");
+        assert_eq!(files.untouched_size("data/a.csv", since, inode), None);
+        fs::rename(&outside, &inside).expect("moved in");
+        assert_eq!(files.untouched_size("data/a.csv", since, inode), None, "it has its old times");
+        // The same folder again is the same content again.
+        fs::rename(&inside, &outside).expect("moved away");
+        fs::rename(&away, &inside).expect("moved back");
+        assert_eq!(files.untouched_size("data/a.csv", since, inode), Some(3));
     }
 
     #[test]

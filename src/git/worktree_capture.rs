@@ -29,6 +29,7 @@ use super::index::{GitIndex, IndexEntryFlag, MODE_GITLINK};
 use super::index_diff::diff_index_to_head;
 use super::scan::{StatSettings, StatusEntry, WorktreeEntryKind, scan_worktree};
 use super::trees::{MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, TreeLeaf, leaf_at};
+use super::worktree::read_inode;
 use super::{GitError, Repo, path_bytes, regular_file};
 use crate::parallel;
 
@@ -296,8 +297,12 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         self.write_mode.max_file_bytes().is_some_and(|most| size > most)
     }
 
-    fn record_unstored(&mut self, path: Vec<u8>, what: UnstoredReason) {
-        self.changes.unstored.push(UnstoredPath { path, reason: what });
+    fn record_unstored(&mut self, path: Vec<u8>, reason: UnstoredReason) {
+        let inode = match reason {
+            UnstoredReason::Oversized { .. } => read_inode(&path_bytes::join_path(self.root, &path)),
+            UnstoredReason::Unreadable | UnstoredReason::UnreadableFolder => None,
+        };
+        self.changes.unstored.push(UnstoredPath { path, reason, inode });
     }
 
     /// Returns a candidate for a tracked path that may differ from the index.

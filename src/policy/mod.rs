@@ -21,6 +21,7 @@
 //! | is a panel asked again for second opinions? | [`renew_opinions`] | runs without an answer, limits then and now |
 //! | which decisions about reports hold for a panel's list? | [`take_over_decisions`] | last decisions about the ids of a problem, their order |
 //! | which decisions of a team about reports hold for a list? | [`follow_reports`] | lists and decisions of all machines |
+//! | what does an undo take back, and what stands behind it? | [`restore_replaced`], [`withdraw_from_obsolete`], [`describe_undo`] | lines of the step and of the log, decisions of the team |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
 //! # Finding lifecycle
@@ -57,6 +58,7 @@ mod run_authority;
 pub mod supersede;
 mod suppression;
 mod team_merge;
+mod undo_effect;
 
 pub use anchor::AnchorLocation;
 pub(crate) use auto_review::{
@@ -83,3 +85,4 @@ pub(crate) use received_decisions::{MergedReports, follow_reports};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority, is_uncommitted_elsewhere};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};
 pub use team_merge::{MergedDecision, merge_decisions};
+pub(crate) use undo_effect::{UndoLines, describe_undo, restore_replaced, restores_decision, withdraw_from_obsolete};

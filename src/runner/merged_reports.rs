@@ -111,7 +111,7 @@ mod tests {
     use crate::domain::{Actor, Disposition, FindingStatus, NoteKind, Priority, Rating, RunId, SnoozeEnd};
     use crate::runner::fixture::RunnerFixture;
     use crate::store::rating_after;
-    use crate::store::triage::{UndoDirection, UndoOutcome};
+    use crate::store::triage::{StepRecord, UndoDirection, UndoOutcome};
 
     #[test]
     fn a_list_takes_over_what_was_written_while_its_members_worked() {
@@ -161,8 +161,11 @@ mod tests {
         assert_eq!((ratings.len(), rating_after(&ratings, &listed)), (2, rating));
         assert_eq!(store.notes(&listed).expect("readable"), [FindingNote { finding_id: listed.clone(), ..note }]);
         assert_eq!(store.notes(&other).expect("readable"), []);
-        let undo =
-            |seconds| store.undo_or_redo(UndoDirection::Undo, Actor::User, None, time(seconds), |_, _| Ok(Vec::new()));
+        let undo = |seconds| {
+            store.undo_or_redo(UndoDirection::Undo, Actor::User, None, time(seconds), |_, step| {
+                Ok(StepRecord { appended: step.lines.clone(), said: step.lines })
+            })
+        };
         let undone = undo(30).expect("undone");
         assert!(matches!(&undone, UndoOutcome::Rated(lines) if lines.len() == 2), "{undone:?}");
         let undone = undo(31).expect("undone");

@@ -68,7 +68,7 @@ mod tests {
     use crate::domain::{Actor, Disposition, Time, TriageAction};
     use crate::store::RepoInfo;
     use crate::store::triage::UndoDirection::{Redo, Undo};
-    use crate::store::triage::UndoOutcome;
+    use crate::store::triage::{StepDraft, StepRecord, UndoOutcome};
 
     fn snooze(n: u8, until: Option<i64>, group: &str, at: i64) -> FindingSnooze {
         let time = |seconds| Time::from_second(seconds).expect("a time");
@@ -84,8 +84,8 @@ mod tests {
     }
 
     /// Outside of a team, no decision of others stands.
-    fn alone(_: &[Disposition], _: &mut Vec<Disposition>) -> Result<Vec<Disposition>, StoreError> {
-        Ok(Vec::new())
+    fn alone(_: &[Disposition], step: StepDraft) -> Result<StepRecord, StoreError> {
+        Ok(StepRecord { appended: step.lines.clone(), said: step.lines })
     }
 
     fn store(folder: &std::path::Path) -> Store {

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{DisputeSide, LastLines, Store, StoreError, TeamMembership, TeamProgress};
+use super::{DisputeSide, Store, StoreError, TeamMembership, TeamProgress};
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
-    Rating, RunId, SnoozeEnd, Time, TriageAction,
+    Actor, DecisionClock, DecisionId, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId,
+    FixStatus, MachineName, Rating, SnoozeEnd, TeamClock, Time, TriageAction,
 };
 
 /// Direction of a step through what an author has decided.
@@ -72,6 +72,24 @@ pub enum UndoStep {
     Snooze(Vec<FindingSnooze>),
     /// Lines for `ratings.ndjson`.
     Rate(Vec<FindingRating>),
+}
+
+/// Lines of a step about decisions, before what follows from them is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepDraft {
+    /// Lines that undo or redo decisions.
+    pub lines: Vec<Disposition>,
+    /// Lines by which undone reports give way to the findings of panels' lists again.
+    pub merges: Vec<Disposition>,
+}
+
+/// Record of a step about decisions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRecord {
+    /// Lines for `triage.ndjson`.
+    pub appended: Vec<Disposition>,
+    /// What became of each finding, for [`UndoOutcome::Decided`]. If it is empty, nothing is recorded.
+    pub said: Vec<Disposition>,
 }
 
 /// All lines that undo and redo walk through, oldest first in each list.
@@ -138,6 +156,24 @@ impl UndoAuthor<'_> {
                         && origin.person.email.eq_ignore_ascii_case(other.email)
                 })
             })
+    }
+
+    /// Returns true for a decision of the actor on any machine of the person, also for the line by which one of this machine stands
+    /// again.
+    fn has_decided(&self, line: &Disposition) -> bool {
+        let repeats_own = |other: OtherMachines<'_>| {
+            line.actor == self.actor && line.team.as_ref().is_some_and(|origin| origin.id.machine == *other.machine)
+        };
+        self.has_written(line) || self.elsewhere.is_some_and(repeats_own)
+    }
+
+    /// Returns the group of a line as this machine names it: on the person's other machines, the groups of this one have another name.
+    fn name_group<'b>(&self, line: &'b Disposition) -> &'b str {
+        let strip = |other: OtherMachines<'_>| {
+            let name = line.group.strip_prefix(TEAM_GROUP)?;
+            name.strip_prefix(other.machine.as_str())?.strip_prefix('_')
+        };
+        self.elsewhere.filter(|_| line.team.is_some()).and_then(strip).unwrap_or(&line.group)
     }
 }
 
@@ -239,18 +275,17 @@ impl Store {
     /// Undoes the actor's own last triage, or redoes what was undone last; in a team also that of another machine of the person with
     /// this address that is not forgotten. For the decisions of a fix whose files the step changes, the caller must change them.
     ///
-    /// `find_standing` gets the log so far and the new lines, of which it may leave some out. The lines that it returns are appended
-    /// after them.
+    /// `complete` gets the log so far and the lines of the step, and decides which lines record it.
     ///
     /// # Errors
-    /// Returns an error when the store cannot be locked, read or written, or the error of `find_standing`.
+    /// Returns an error when the store cannot be locked, read or written, or the error of `complete`.
     pub fn undo_or_redo(
         &self,
         direction: UndoDirection,
         actor: Actor,
         email: Option<&str>,
         at: Time,
-        find_standing: impl FnOnce(&[Disposition], &mut Vec<Disposition>) -> Result<Vec<Disposition>, StoreError>,
+        complete: impl FnOnce(&[Disposition], StepDraft) -> Result<StepRecord, StoreError>,
     ) -> Result<UndoOutcome, StoreError> {
         if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {
             // Nothing was ever decided, so the store need not be created.
@@ -261,7 +296,7 @@ impl Store {
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
             let team = self.load_author_team(email)?;
             let author = UndoAuthor { actor, elsewhere: team.as_ref().map(AuthorTeam::other_machines) };
-            let mut lines = match find_next_step(log, author, direction, at) {
+            let lines = match find_next_step(log, author, direction, at) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
                     self.append_snoozes(&lines)?;
@@ -282,35 +317,12 @@ impl Store {
                     return Ok(UndoOutcome::Nothing);
                 }
             }
-            let merged = self.merge_undone_reports(&decisions, &lines)?;
-            let seen = withdraw_from_obsolete(&decisions, &mut lines);
-            let mut new = lines.clone();
-            new.extend(merged);
-            new.extend_from_slice(&seen);
-            let standing = find_standing(&decisions, &mut new)?;
-            let left: HashSet<(&FindingId, Option<&RunId>)> =
-                new.iter().map(|line| (&line.finding_id, line.run_id.as_ref())).collect();
-            let told = [seen.as_slice(), standing.as_slice()].concat();
-            let told = LastLines::new(&told);
-            let before = LastLines::new(&decisions);
-            let is_left = |line: &Disposition| left.contains(&(&line.finding_id, line.run_id.as_ref()));
-            // A finding that follows its report has no line of the step.
-            let find_standing_line = |line: &Disposition| {
-                told.get(&line.finding_id).or_else(|| before.get(&line.finding_id).filter(|_| !is_left(line)))
-            };
-            let said: Vec<Disposition> = match direction {
-                UndoDirection::Undo => lines.iter().map(|line| say_standing(line, find_standing_line(line))).collect(),
-                UndoDirection::Redo => {
-                    let is_made = |line: &&Disposition| {
-                        is_left(line) || told.get(&line.finding_id).is_some_and(|told| told.status == line.status)
-                    };
-                    lines.iter().filter(is_made).cloned().collect()
-                }
-            };
+            let merges = self.merge_undone_reports(&decisions, &lines)?;
+            let StepRecord { appended, said } = complete(&decisions, StepDraft { lines, merges })?;
             if said.is_empty() {
                 return Ok(UndoOutcome::Nothing);
             }
-            self.append_dispositions(&[new.as_slice(), standing.as_slice()].concat())?;
+            self.append_dispositions(&appended)?;
             Ok(UndoOutcome::Decided(said))
         })
     }
@@ -369,7 +381,8 @@ pub fn undo_or_redo_fix(
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped. A decision that the one of another person has beaten, who did not know of it, is taken
-/// back, so that the two no longer disagree.
+/// back, so that the two no longer disagree. A group of which a decision stands can be undone, although another machine of the person has
+/// undone it without knowing of that decision.
 pub fn find_next_step(
     log: TriageLog<'_>,
     author: UndoAuthor<'_>,
@@ -380,6 +393,61 @@ pub fn find_next_step(
     stacks.groups(direction).iter().rev().find_map(|group| stacks.build_step(log, group, direction, at))
 }
 
+/// Returns the steps of the author, earliest first, in the order of the team's clock: a step that was made with knowledge of another one
+/// is later, whatever the wall clocks say. A snooze or a rating comes after what was decided on this machine before.
+fn list_steps<'a>(log: TriageLog<'a>, author: UndoAuthor<'a>) -> Vec<LineStep<'a>> {
+    // Outside of a team, the name orders nothing.
+    let machine = author.elsewhere.map_or_else(|| MachineName::from_host("", ""), |other| other.machine.clone());
+    let mut clock = DecisionClock::default();
+    let mut steps: Vec<(DecisionId, LineStep<'a>)> = Vec::new();
+    // Wall clock and time of each line of this machine.
+    let mut passed: Vec<(Time, TeamClock)> = Vec::new();
+    let mut known = HashSet::new();
+    for line in log.decisions {
+        let id = clock.identify(line, &machine);
+        if line.team.is_none() {
+            let wall = passed.last().map_or(line.at, |(wall, _)| line.at.max(*wall));
+            passed.push((wall, id.clock));
+        }
+        // A panel's list took it over: it goes with the decision itself, which may have been made long before, and which may stand
+        // behind it.
+        let is_step = author.has_written(line) && (line.action != TriageAction::Set || !line.is_taken_over());
+        // The line of a decision that stands again is no step.
+        if is_step && (line.team.is_none() || known.insert(id.clone())) {
+            let group = author.name_group(line);
+            steps.push((id, LineStep { at: line.at, actor: line.actor, action: line.action, group }));
+        }
+    }
+    let find_place = |step: &LineStep<'a>| {
+        let wall = TeamClock { ms: step.at.as_millisecond(), count: 0 };
+        let before = passed.partition_point(|(wall, _)| *wall <= step.at).checked_sub(1);
+        let before = before.and_then(|index| passed.get(index));
+        let clock = before.map_or(wall, |(_, clock)| wall.max(*clock));
+        DecisionId { clock, machine: machine.clone() }
+    };
+    let values = log.snoozes.iter().map(ValueLine::step).chain(log.ratings.iter().map(ValueLine::step));
+    let own = values.filter(|step| step.actor == author.actor);
+    steps.extend(own.map(|step| (find_place(&step), step)));
+    steps.sort_by(|(one, first), (other, second)| one.cmp(other).then(first.at.cmp(&second.at)));
+    steps.into_iter().map(|(_, step)| step).collect()
+}
+
+/// Returns the groups of which a decision of the author stands: it is the last decision about its finding, and gives the finding its
+/// status, which `present` has.
+fn list_standing_groups<'a>(
+    last_decisions: &HashMap<&'a FindingId, &'a Disposition>,
+    present: &HashMap<&'a FindingId, FindingStatus>,
+    author: UndoAuthor<'a>,
+) -> HashSet<&'a str> {
+    let is_standing = |line: &&'a Disposition| {
+        line.action != TriageAction::Undo
+            && !line.is_taken_over()
+            && present.get(&line.finding_id) == Some(&line.status)
+            && author.has_decided(line)
+    };
+    last_decisions.values().copied().filter(is_standing).map(|line| author.name_group(line)).collect()
+}
+
 /// The groups of one author in the order in which undo and redo process them.
 struct UndoStacks<'a> {
     author: UndoAuthor<'a>,
@@ -387,54 +455,52 @@ struct UndoStacks<'a> {
     undone: Vec<&'a str>,
     /// Last status of each finding, set by any actor.
     present: HashMap<&'a FindingId, FindingStatus>,
+    /// Last decision about each finding, by any person or assistant.
+    last_decisions: HashMap<&'a FindingId, &'a Disposition>,
 }
 
 impl<'a> UndoStacks<'a> {
     fn from_log(log: TriageLog<'a>, author: UndoAuthor<'a>) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-        let present = log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
-        // On the person's other machines, the groups of this one have another name.
-        let prefix = author.elsewhere.map_or_else(String::new, |other| team_group(other.machine, ""));
-        // The line of a decision that stands again is no step.
-        let mut known = HashSet::new();
-        let mut is_new = |line: &&Disposition| line.team.as_ref().is_none_or(|origin| known.insert(origin.id.clone()));
-        let own = log.decisions.iter().filter(|line| author.has_written(line));
-        // A panel's list took it over: it goes with the decision itself, which may have been made long before, and which may stand
-        // behind it.
-        let own = own.filter(|line| line.action != TriageAction::Set || !line.is_taken_over());
-        let own = own.filter(|line| is_new(line));
-        let decided = own.map(|line| {
-            let group = if line.team.is_some() { line.group.strip_prefix(&prefix) } else { None };
-            let group = group.unwrap_or(&line.group);
-            LineStep { at: line.at, actor: line.actor, action: line.action, group }
-        });
-        let mut steps: Vec<LineStep<'_>> = decided.collect();
-        steps.extend(log.snoozes.iter().map(ValueLine::step));
-        steps.extend(log.ratings.iter().map(ValueLine::step));
-        let decides_elsewhere = log.decisions.iter().any(|line| line.team.is_some() && author.has_written(line));
-        if decides_elsewhere || !log.snoozes.is_empty() || !log.ratings.is_empty() {
-            // Each file is in the order of its times, but for decisions of other machines; the sort keeps lines of one time in
-            // the order of their file.
-            steps.sort_by_key(|step| step.at);
-        }
-        for LineStep { action, group, .. } in steps.into_iter().filter(|step| step.actor == author.actor) {
-            let (from, to) = match action {
+        let present: HashMap<&'a FindingId, FindingStatus> =
+            log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
+        let decisions = log.decisions.iter().filter(|line| line.is_decision());
+        let last_decisions: HashMap<&'a FindingId, &'a Disposition> =
+            decisions.map(|line| (&line.finding_id, line)).collect();
+        let standing = list_standing_groups(&last_decisions, &present, author);
+        for LineStep { action, group, .. } in list_steps(log, author) {
+            let list = match action {
                 TriageAction::Set => {
                     undone.clear();
-                    if done.last() != Some(&group) {
-                        done.push(group);
-                    }
-                    continue;
+                    &mut done
                 }
-                TriageAction::Undo => (&mut done, &mut undone),
-                TriageAction::Redo => (&mut undone, &mut done),
+                TriageAction::Undo => {
+                    // Another machine of the person, which did not know of the undo, has redone the step: there is something to
+                    // take back.
+                    if !standing.contains(group) {
+                        done.retain(|other| *other != group);
+                    }
+                    &mut undone
+                }
+                TriageAction::Redo => {
+                    undone.retain(|other| *other != group);
+                    &mut done
+                }
             };
-            from.retain(|other| *other != group);
-            if to.last() != Some(&group) {
-                to.push(group);
+            if list.last() != Some(&group) {
+                list.push(group);
             }
         }
-        Self { author, done, undone, present }
+        Self { author, done, undone, present, last_decisions }
+    }
+
+    /// Returns true if the author has taken this decision back, and nothing has happened since. Where it stood in the log behind one of
+    /// somebody else, the finding has another status than before it.
+    fn is_withdrawn_since(&self, set: &Disposition, present: FindingStatus) -> bool {
+        let is_same_step = |last: &Disposition| self.author.name_group(last) == set.group;
+        self.last_decisions.get(&set.finding_id).is_some_and(|last| {
+            last.is_withdrawal() && last.status == present && self.author.has_decided(last) && is_same_step(last)
+        })
     }
 
     /// Returns the groups that can be undone or redone, the next one last.
@@ -500,7 +566,8 @@ impl<'a> UndoStacks<'a> {
             let present = *self.present.get(&set.finding_id)?;
             let is_withdrawn =
                 || direction == UndoDirection::Undo && to.is_undecided() && self.author.may_withdraw(set);
-            (present == from || is_withdrawn()).then_some((place, set, present, to))
+            let is_redone = || direction == UndoDirection::Redo && self.is_withdrawn_since(set, present);
+            (present == from || is_withdrawn() || is_redone()).then_some((place, set, present, to))
         });
         // It has followed the decision once more for each time that another machine has redone it.
         let mut followers = HashSet::new();
@@ -525,48 +592,6 @@ impl<'a> UndoStacks<'a> {
             Disposition { status: to, previous: from, reason, at, action, team: None, ..set.clone() }
         });
         Some(lines.collect())
-    }
-}
-
-/// Lets lines of an undo that would make findings obsolete only take back what was decided: that a finding is obsolete is what this
-/// machine has seen, and no decision that holds for others. Returns the lines that make the findings obsolete again here; the caller
-/// appends them after the others.
-fn withdraw_from_obsolete(log: &[Disposition], lines: &mut [Disposition]) -> Vec<Disposition> {
-    let is_meant = |line: &Disposition| line.action == TriageAction::Undo && line.status == FindingStatus::Obsolete;
-    if !lines.iter().any(is_meant) {
-        return Vec::new();
-    }
-    // What follows from forgetting a machine is no evidence.
-    let is_evidence = |line: &&Disposition| {
-        !line.is_decision() && line.status == FindingStatus::Obsolete && line.forgotten_machine().is_none()
-    };
-    let seen: HashMap<&FindingId, &Disposition> =
-        log.iter().filter(is_evidence).map(|line| (&line.finding_id, line)).collect();
-    let mut again = Vec::new();
-    for line in lines.iter_mut().filter(|line| is_meant(line)) {
-        line.status = FindingStatus::Open;
-        line.reason.clear();
-        let seen = seen.get(&line.finding_id);
-        again.extend(seen.map(|seen| Disposition { previous: FindingStatus::Open, ..(*seen).clone() }));
-    }
-    again
-}
-
-/// Returns what became of the finding of an undone line: the decision of the team, or the evidence of a review, that stands.
-fn say_standing(line: &Disposition, standing: Option<&Disposition>) -> Disposition {
-    match standing {
-        // Nobody has decided so.
-        Some(other) if other.is_withdrawal() => Disposition { status: other.status, ..line.clone() },
-        // The finding of a panel's list speaks for a report that gave way.
-        Some(other) if other.merged_into.is_none() => Disposition {
-            status: other.status,
-            actor: other.actor,
-            reason: other.reason.clone(),
-            team: other.team.clone(),
-            ci: other.ci,
-            ..line.clone()
-        },
-        Some(_) | None => line.clone(),
     }
 }
 

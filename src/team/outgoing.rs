@@ -249,6 +249,10 @@ impl<'a> OutgoingFilter<'a> {
         }
         self.clean_run(&mut run, &terms);
         coverage.incomplete |= run.outcome.coverage.incomplete;
+        // Inodes say something about the files of this machine only.
+        for file in coverage.left_out.iter_mut().chain(&mut run.outcome.coverage.left_out) {
+            file.inode = None;
+        }
         Some((run, findings, coverage))
     }
 

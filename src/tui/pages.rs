@@ -41,6 +41,9 @@ const MAX_REPLACED_LINES: u32 = 200;
 const MIN_CONTEXT_LINES: usize = 4;
 /// Column width of names in field lists.
 pub const NAMES: usize = 12;
+/// Said on the page of a finding about which people of the team disagree.
+const TEAM_DISAGREES: &str =
+    "People disagree about this finding, see the history. Its status holds until somebody decides again.";
 
 /// Builds the page of the selected item.
 pub fn build_page(app: &App, width: usize) -> Doc {
@@ -233,6 +236,10 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
     {
         doc.push_blank();
         doc.push_field(status.word(), NAMES, Role::from_finding_status(status), &last.reason, width);
+    }
+    if app.finding_list.overrides.disputed.contains(finding.finding_id.as_str()) {
+        doc.push_blank();
+        doc.push_paragraph(Role::Warn, TEAM_DISAGREES, width);
     }
     if let Some(known) = app.store.fixes.for_finding(finding.finding_id.as_str()) {
         doc.push_blank();

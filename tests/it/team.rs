@@ -283,11 +283,10 @@ fn a_review_goes_on_without_the_remote_and_its_records_wait() {
     std::fs::rename(team.remote(), team.folder.path().join("away.git")).expect("moved");
     let output = ada.revdeck(&["review", "--commit", "HEAD", "--wait", "--sync"]);
     assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
-    assert!(
-        err(&output).contains("note: no exchange with the team: git ls-remote with origin failed"),
-        "{}",
-        err(&output)
-    );
+    let said = err(&output);
+    assert!(said.contains("note: no exchange with the team: git ls-remote with origin failed"), "{said}");
+    assert_eq!(said.matches("git ls-remote with origin failed").count(), 1, "it is said once: {said}");
+    assert!(said.contains("note: no exchange with the team after the review either"), "{said}");
     let failed = ada.errors(&["sync"], INCOMPLETE);
     assert!(
         failed.contains("hint: nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it"),

@@ -11,7 +11,8 @@ use super::received_records::load_decisions_about;
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, MachineName, RunId, Time, TriageAction};
 use crate::git::Repo;
-use crate::store::triage::{UndoDirection, UndoOutcome};
+use crate::policy::{UndoLines, describe_undo, restore_replaced, restores_decision, withdraw_from_obsolete};
+use crate::store::triage::{StepDraft, StepRecord, UndoDirection, UndoOutcome};
 use crate::store::{Store, StoreError, TeamMembership};
 
 /// Undoes the actor's own last triage, or redoes what was undone last, see [`Store::undo_or_redo`]. Without a repository, the person
@@ -27,10 +28,23 @@ pub fn undo_or_redo_triage(
     actor: Actor,
 ) -> Result<UndoOutcome, StoreError> {
     let (person, at) = (repo.map(read_person).unwrap_or_default(), ambient.now());
-    store.undo_or_redo(direction, actor, Some(person.email.as_str()), at, |log, new| {
-        let Some(known) = KnownTeam::load(store)? else { return Ok(Vec::new()) };
-        known.leave_out_followers(log, new);
-        known.find_standing((repo, store), (log, new.as_slice()), at)
+    store.undo_or_redo(direction, actor, Some(person.email.as_str()), at, |log, StepDraft { mut lines, merges }| {
+        let known = KnownTeam::load(store)?;
+        if let Some(known) = &known {
+            known.restore_replaced(store, log, &mut lines, at)?;
+        }
+        let seen = withdraw_from_obsolete(log, &mut lines);
+        let mut recorded = [lines.as_slice(), merges.as_slice(), seen.as_slice()].concat();
+        let decided = match &known {
+            Some(known) => {
+                known.leave_out_followers(log, &mut recorded);
+                known.find_standing((repo, store), (log, &recorded), at)?
+            }
+            None => Vec::new(),
+        };
+        let standing = [seen, decided.clone()].concat();
+        let said = describe_undo(UndoLines { log, lines: &lines, recorded: &recorded, standing: &standing });
+        Ok(StepRecord { appended: [recorded, decided].concat(), said })
     })
 }
 
@@ -91,6 +105,22 @@ impl KnownTeam {
                 && (line.action == TriageAction::Redo || is_report_undone(&line.finding_id))
         };
         new.retain(|line| !follows_anyway(line));
+    }
+
+    /// Does the same as [`restore_replaced`] with what the team has decided. Reads that only if a line needs it.
+    fn restore_replaced(
+        &self,
+        store: &Store,
+        log: &[Disposition],
+        lines: &mut [Disposition],
+        now: Time,
+    ) -> Result<(), StoreError> {
+        let restored = lines.iter().filter(|line| restores_decision(line));
+        let findings: BTreeSet<FindingId> = restored.map(|line| line.finding_id.clone()).collect();
+        if !findings.is_empty() {
+            restore_replaced(log, lines, &load_decisions_about(store, &findings, &self.forgotten, now)?);
+        }
+        Ok(())
     }
 
     /// Does the same as [`find_standing`].

@@ -2,7 +2,7 @@
 
 use super::UndoDirection::{Redo, Undo};
 use super::*;
-use crate::domain::{DecisionId, TeamClock, TeamOrigin, TeamPerson};
+use crate::domain::{RunId, TeamOrigin, TeamPerson};
 
 fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
     Disposition {
@@ -102,29 +102,6 @@ fn a_decision_that_a_panel_took_over_goes_back_with_the_decision_itself() {
 }
 
 #[test]
-fn an_undo_decides_for_nobody_that_a_finding_is_obsolete() {
-    use FindingStatus::{Addressed, Dismissed, Obsolete, Open};
-    let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
-    let id = |letter: char| line(letter, "", Open, Open, "").finding_id;
-    let merge = Disposition::from_merge(&id('a'), Open, &id('b'), &run, Time::UNIX_EPOCH);
-    let gone = Disposition { actor: Actor::Engine, ..line('c', "0", Open, Obsolete, "the code is gone") };
-    let forgotten: MachineName = "eve-1".parse().expect("a name");
-    let forgotten =
-        Disposition::from_forgetting(&forgotten, id('d'), (Open, Obsolete), String::new(), Time::UNIX_EPOCH);
-    let decided = ['a', 'c', 'd'].map(|letter| line(letter, "1", Obsolete, Dismissed, "intended"));
-    let mut log = vec![merge.clone(), gone.clone(), forgotten];
-    log.extend(decided);
-    log.push(line('e', "1", Addressed, Dismissed, "intended"));
-    let mut lines = undo(&log, Time::UNIX_EPOCH).expect("lines");
-    let seen = withdraw_from_obsolete(&log, &mut lines);
-    let said: Vec<(&str, FindingStatus, &str)> =
-        lines.iter().map(|line| (&line.finding_id.as_str()[2..3], line.status, line.reason.as_str())).collect();
-    assert_eq!(said, [("a", Open, ""), ("c", Open, ""), ("d", Open, ""), ("e", Addressed, "")]);
-    assert!(lines[..3].iter().all(Disposition::is_withdrawal));
-    assert_eq!(seen, [merge, gone], "what the machine has seen holds there");
-}
-
-#[test]
 fn a_dismissal_that_got_another_reason_gets_the_one_before_back() {
     use FindingStatus::{Addressed, Dismissed, Open};
     let at = Time::UNIX_EPOCH;
@@ -186,7 +163,7 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         at: time(at),
         team: Some(TeamOrigin {
             id: DecisionId {
-                clock: TeamClock { ms: at, count: u32::from(line.finding_id.as_str().as_bytes()[2]) },
+                clock: TeamClock { ms: at * 1_000, count: u32::from(line.finding_id.as_str().as_bytes()[2]) },
                 machine: machine.parse().expect("a name"),
             },
             person: TeamPerson { name: "Ada".to_owned(), email: email.to_owned() },
@@ -200,6 +177,11 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
         let run: RunId = format!("ar_{:026}", 7).parse().expect("an id");
         Disposition { finding_id: line('b', "", Open, Dismissed, "").finding_id, run_id: Some(run), ..one() }
     };
+    /// Group of the decision about `a` of the other machine, as this one names it.
+    const OTHER_GROUP: &str = "team_ada-1_t_1";
+    let undone = |group: &str| Disposition { action: TriageAction::Undo, ..line('a', group, Dismissed, Open, "") };
+    let redone =
+        |group: &str| Disposition { action: TriageAction::Redo, ..line('a', group, Open, Dismissed, "intended") };
     let disputes = BTreeMap::new();
     let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[], disputes: &disputes };
     let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
@@ -280,6 +262,97 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
             ],
             "zz",
             "a open|",
+        ),
+        (
+            "one that was undone here, later than it was undone and redone there",
+            vec![one(), own(4, undone(OTHER_GROUP)), sent(2, ada, undone("t_1")), sent(3, ada, redone("t_1"))],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "one that was redone here, earlier than it was undone there",
+            vec![
+                one(),
+                own(2, undone(OTHER_GROUP)),
+                own(3, redone(OTHER_GROUP)),
+                sent(4, ada, undone("t_1")),
+                sent(3, ("ada-2", "ada@example.org"), redone(OTHER_GROUP)),
+            ],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "an own one that was undone here, later than it was redone there",
+            vec![
+                own(1, line('a', "t_1", Open, Dismissed, "intended")),
+                own(4, undone("t_1")),
+                sent(2, ada, undone("team_ada-2_t_1")),
+                sent(3, ada, redone("team_ada-2_t_1")),
+            ],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "one that was redone on both",
+            vec![
+                one(),
+                own(2, undone(OTHER_GROUP)),
+                own(5, redone(OTHER_GROUP)),
+                sent(3, ada, undone("t_1")),
+                sent(4, ada, redone("t_1")),
+                sent(5, ("ada-2", "ada@example.org"), redone(OTHER_GROUP)),
+            ],
+            "zzyz",
+            "a open||a dismissed|a open",
+        ),
+        (
+            "one that was redone there, and after which another one was decided here",
+            vec![
+                one(),
+                own(4, line('b', "t_2", Open, Addressed, "")),
+                own(5, undone(OTHER_GROUP)),
+                sent(2, ada, undone("t_1")),
+                sent(3, ada, redone("t_1")),
+            ],
+            "zzz",
+            "b open|a open|",
+        ),
+        (
+            "one that was undone here with knowledge of the redo there, by a slow wall clock",
+            vec![one(), sent(7, ada, undone("t_1")), sent(8, ada, redone("t_1")), own(3, undone(OTHER_GROUP))],
+            "zy",
+            "|a dismissed",
+        ),
+        (
+            "one of which a part could not be undone, and stands again",
+            vec![
+                one(),
+                sent(1, ada, line('b', "t_1", Open, Dismissed, "x")),
+                sent(2, bob, line('b', "t_9", Dismissed, Addressed, "")),
+                own(3, undone(OTHER_GROUP)),
+                sent(4, bob, Disposition { action: TriageAction::Undo, ..line('b', "t_9", Addressed, Open, "") }),
+                sent(1, ada, line('b', "t_1", Open, Dismissed, "x")),
+            ],
+            "zy",
+            "b open|a dismissed, b dismissed",
+        ),
+        (
+            "one that stood behind another person's, and was taken back without deciding as that person",
+            vec![
+                sent(1, bob, line('a', "t_9", Open, Addressed, "")),
+                sent(2, ada, line('a', "t_1", Addressed, Dismissed, "intended")),
+                sent(3, bob, Disposition { action: TriageAction::Undo, ..line('a', "t_9", Addressed, Open, "") }),
+                sent(2, ada, line('a', "t_1", Open, Dismissed, "intended")),
+                own(4, undone(OTHER_GROUP)),
+            ],
+            "y",
+            "a dismissed",
+        ),
+        (
+            "the later one by the clock of the team, although its wall clock is slow",
+            vec![sent(8, ada, line('a', "t_1", Open, Dismissed, "x")), own(3, line('b', "t_2", Open, Addressed, ""))],
+            "zz",
+            "b open|a open",
         ),
     ] {
         let mut steps = Vec::new();
@@ -455,35 +528,4 @@ fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
     ratings.push(FindingRating { actor: Actor::Engine, ..rating(9, "9", low, high) });
     let log = TriageLog { decisions: &[], snoozes: &[], ratings: &ratings };
     assert_eq!(find_next_step(log, UndoAuthor::here(Actor::User), Undo, time(10)), None);
-}
-
-#[test]
-fn an_undone_line_says_what_stands() {
-    use FindingStatus::{Addressed, Dismissed, Obsolete, Open, Unresolved};
-    let bob = || TeamOrigin {
-        id: DecisionId { clock: TeamClock { ms: 2, count: 0 }, machine: "bob-1".parse().expect("a name") },
-        person: TeamPerson { name: "Bob".to_owned(), email: "bob@example.org".to_owned() },
-    };
-    let sent = |status| Disposition { team: Some(bob()), ..line('a', "t_9", Open, status, "by Bob") };
-    let claim = Disposition { actor: Actor::Assistant, ..sent(Addressed) };
-    let taken_back = Disposition { action: TriageAction::Undo, ..sent(Unresolved) };
-    let seen = Disposition { actor: Actor::Engine, ..line('a', "e", Addressed, Unresolved, "seen again") };
-    let merge = Disposition { merged_into: Some(line('b', "", Open, Open, "").finding_id), ..seen.clone() };
-    let merge = Disposition { status: Obsolete, ..merge };
-    let other = Disposition { finding_id: line('b', "", Open, Open, "").finding_id, ..sent(Addressed) };
-    for (title, standing, expected) in [
-        ("nothing", vec![], (Open, "", Actor::User, false)),
-        ("another finding", vec![other], (Open, "", Actor::User, false)),
-        ("a decision", vec![sent(Dismissed)], (Dismissed, "by Bob", Actor::User, true)),
-        ("the last of two", vec![sent(Addressed), sent(Dismissed)], (Dismissed, "by Bob", Actor::User, true)),
-        ("a claim", vec![claim.clone()], (Addressed, "by Bob", Actor::Assistant, true)),
-        ("what a review has seen since", vec![claim, seen], (Unresolved, "seen again", Actor::Engine, false)),
-        ("a report that gave way", vec![sent(Dismissed), merge], (Open, "", Actor::User, false)),
-        ("what Bob took back", vec![sent(Dismissed), taken_back], (Unresolved, "", Actor::User, false)),
-    ] {
-        let undone = Disposition { action: TriageAction::Undo, ..line('a', "t_1", Dismissed, Open, "") };
-        let said = say_standing(&undone, LastLines::new(&standing).get(&undone.finding_id));
-        assert_eq!((said.status, said.reason.as_str(), said.actor, said.team.is_some()), expected, "{title}");
-        assert_eq!((said.previous, said.action), (Dismissed, TriageAction::Undo), "{title}");
-    }
 }

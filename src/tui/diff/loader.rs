@@ -204,6 +204,7 @@ impl PageLoader {
             left_out: Some(file.reason),
             is_unstored: true,
             reviewed_at: reviewed_at.filter(|_| file.reason == OmissionReason::Oversized),
+            inode: file.inode,
             ..DiffFile::default()
         });
         page.files.extend(unstored.collect::<Vec<_>>());
@@ -431,7 +432,7 @@ fn mask_shown(mask: Mask, name: &str) -> Cow<'_, str> {
 
 /// Returns the size of a file of the worktree that stands there as it was reviewed.
 fn find_in_worktree(repo: &Repo, file: &DiffFile) -> Option<u64> {
-    repo.worktree_files().ok()?.untouched_size(&file.path, SystemTime::from(file.reviewed_at?))
+    repo.worktree_files().ok()?.untouched_size(&file.path, SystemTime::from(file.reviewed_at?), file.inode)
 }
 
 /// Reads a file of the worktree that stands there as it was reviewed, before and after the reading.

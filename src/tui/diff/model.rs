@@ -78,6 +78,8 @@ pub struct DiffFile {
     /// Time of the review: a file of the worktree that nobody has touched since has the content that the snapshot lacks.
     /// `None` if the worktree cannot have it.
     pub reviewed_at: Option<Time>,
+    /// Inode of that file of the worktree at the time of the review, if it is known.
+    pub inode: Option<u64>,
     /// The user has viewed the file with this content, or each of its changes.
     pub is_viewed: bool,
     /// Names of the changes of this path that the user has viewed, see [`DiffTexts::change_names`].

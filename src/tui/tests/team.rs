@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::support::*;
 use crate::domain::Time;
 use crate::store::TeamStatus;
-use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::message::{AppCommand, AppMessage, Tab};
 
 fn status(has_failed: bool, to_send: usize, disputed: &[u32]) -> AppMessage {
     let disputed: HashSet<String> = disputed.iter().map(|number| finding_id(*number)).collect();
@@ -75,6 +75,19 @@ fn disputed_findings_are_marked_and_a_filter_lists_them() {
     type_text(&mut app, "status:disputed");
     press(&mut app, "Enter");
     assert_eq!((app.finding_list.rows.len(), app.finding_list.filter_text.as_str()), (1, "status:disputed"));
+}
+
+#[test]
+fn the_page_of_a_finding_says_that_people_disagree() {
+    for (disputed, expected) in [(2, true), (3, false)] {
+        let mut app = showing(160, 80, view());
+        send(&mut app, status(false, 0, &[disputed]));
+        let subject = app.detail.subject.clone();
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+        press(&mut app, "l z");
+        let shown = screen(&app);
+        assert_eq!(shown.contains("People disagree about this finding"), expected, "{disputed}: {shown}");
+    }
 }
 
 #[test]

@@ -271,6 +271,28 @@ fn a_changed_file_that_is_too_large_is_shown_and_named_as_not_reviewed() {
 }
 
 #[test]
+fn a_large_file_that_was_moved_in_with_its_folder_is_another_one() {
+    let test = TestEnvironment::new();
+    test.write("data/large.py", text_of(200, "old"));
+    test.commit("base");
+    test.write("data/large.py", text_of(200, "new"));
+    // It has the same size, and was written before the review.
+    let (inside, outside) = (test.repo().join("data"), test.repo().with_file_name("other"));
+    std::fs::create_dir(&outside).expect("a folder");
+    std::fs::write(outside.join("large.py"), text_of(200, "own")).expect("a file");
+    test.settings("on_open = \"nothing\"\nmax_file_bytes = 1000\n");
+    test.revdeck(&["review", "--wait"]);
+    std::fs::rename(&inside, test.repo().with_file_name("away")).expect("moved away");
+    std::fs::rename(&outside, &inside).expect("moved in");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("large.py");
+    cockpit.press("1\x1b[Zl");
+    let screen = cockpit.wait_for("It has changed since");
+    assert!(!screen.contains("value_7 = "), "{screen}");
+    cockpit.quit();
+}
+
+#[test]
 fn a_comment_is_rewritten_and_taken_back() {
     let test = reviewed(60);
     let mut cockpit = open_diff(&test);

@@ -109,6 +109,10 @@ fn what_is_no_file_or_not_readable_is_no_failure() {
     ];
     assert_eq!(paths(&taken), expected.concat());
     assert!(open(&test).file_at(&taken.snapshot_commit, "large.rs").expect("a read").is_none());
+    // The inode says later whether it is still the same file.
+    let large = std::fs::symlink_metadata(at("large.rs")).expect("a file");
+    let inodes: Vec<u64> = taken.change.left_out.iter().filter_map(|file| file.inode).collect();
+    assert_eq!(inodes, [std::os::unix::fs::MetadataExt::ino(&large)]);
     assert_eq!(paths(&snapshot(&test, "staged")), [""; 0]);
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::machines::newest_run;
 use super::{CHANGE, Team, ids, sync};
 use crate::env::{DONE, TestEnvironment, run};
 
@@ -38,4 +39,20 @@ fn findings_of_uncommitted_code_elsewhere_fail_no_gate_and_do_not_count() {
     let reused = ada.json(&["review", "--worktree", "--wait", "--format", "json"], DONE);
     assert_eq!((reused["decision"]["action"].as_str(), ids(&reused)), (Some("reuse"), found));
     assert_eq!(counted(&ada), (2, 2));
+}
+
+#[test]
+fn the_inode_of_a_large_file_stays_on_its_machine() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    ada.settings("max_file_bytes = 1000\n");
+    ada.write("c.py", CHANGE);
+    ada.write("large.py", "x = 1\n".repeat(1_000));
+    run(&ada, &["review", "--worktree", "--wait"], DONE);
+    let id = newest_run(&ada)["run_id"].as_str().expect("an id").parse().expect("an id");
+    let output = ada.store().output(&id).expect("readable").expect("a result");
+    let large = output.coverage.left_out.iter().find(|file| file.path == "large.py").expect("it was left out");
+    assert!(large.inode.is_some());
+    let shown = run(&ada, &["sync", "--dry-run", "--show"], DONE);
+    assert!(shown.contains("large.py") && !shown.contains("inode"), "{shown}");
 }

@@ -36,6 +36,36 @@ fn a_person_undoes_on_one_machine_what_was_decided_on_another() {
 }
 
 #[test]
+fn a_step_that_was_redone_on_one_machine_and_undone_on_another_can_be_taken_back_on_both() {
+    let team = Team::new();
+    let (desk, laptop) = (team.member("Ada"), team.machine("Ada"));
+    join(&laptop, "ada-2");
+    let found = ids(&review(&desk));
+    run(&desk, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    let exchange = || [&desk, &laptop, &desk].into_iter().for_each(|machine| drop(sync(machine)));
+    let statuses = || [&desk, &laptop].map(|machine| status(machine, &found[0]));
+    exchange();
+    for (redone, undone, last) in [(&laptop, &desk, &desk), (&desk, &laptop, &desk), (&laptop, &desk, &laptop)] {
+        // Neither machine knows of the steps of the other.
+        run(redone, &["undo"], DONE);
+        run(redone, &["redo"], DONE);
+        run(undone, &["undo"], DONE);
+        exchange();
+        assert_eq!(statuses(), ["dismissed", "dismissed"]);
+        assert_eq!(run(last, &["redo"], DONE), "nothing to make again\n");
+        assert_eq!(run(last, &["undo"], DONE), format!("{}  dismissed -> open\n", found[0]));
+        exchange();
+        assert_eq!(statuses(), ["open", "open"]);
+        for machine in [&desk, &laptop] {
+            assert_eq!(run(machine, &["undo"], DONE), "nothing to take back\n");
+        }
+        run(last, &["redo"], DONE);
+        exchange();
+        assert_eq!(statuses(), ["dismissed", "dismissed"]);
+    }
+}
+
+#[test]
 fn an_undo_elsewhere_leaves_what_others_decided() {
     let team = Team::new();
     let (desk, laptop, bob) = (team.member("Ada"), team.machine("Ada"), team.member("Bob"));
@@ -49,12 +79,20 @@ fn an_undo_elsewhere_leaves_what_others_decided() {
         sync(machine);
     }
     assert_eq!(status(&laptop, &found[0]), "dismissed");
-    run(&laptop, &["undo"], DONE);
+    // The laptop has learned of Bob's decision first, and says the same as the desk would.
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said, format!("{}  dismissed -> addressed, as Bob decided\n", found[0]));
     for machine in [&laptop, &desk, &bob] {
         sync(machine);
     }
     for machine in [&desk, &laptop, &bob] {
         assert_eq!(status(machine, &found[0]), "addressed", "Bob's decision stands");
+    }
+    // It is Bob's, and nobody else's.
+    assert_eq!(run(&bob, &["undo"], DONE), format!("{}  addressed -> open\n", found[0]));
+    for machine in [&bob, &desk, &laptop] {
+        sync(machine);
+        assert_eq!(status(machine, &found[0]), "open");
     }
 }
 

@@ -10,6 +10,7 @@ use crate::policy::may_set;
 use crate::store::triage::{TriageLog, UndoAuthor, UndoDirection, UndoStep, find_next_step};
 use crate::store::{HistoryBuilder, LastLines, VoidCause};
 
+mod own_machines;
 mod panel_lists;
 
 /// Number of machines.
