@@ -30,7 +30,7 @@ pub fn pool() -> Option<&'static ThreadPool> {
 ///
 /// # Panics
 /// Propagates a panic of `convert`.
-pub fn map<T: Sync, R: Send>(items: &[T], convert: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn map<T: Sync, R: Send>(items: &[T], convert: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     map_init(items, || (), |(), item| convert(item))
 }
 
@@ -59,24 +59,47 @@ pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync
 /// Propagates a panic of `convert` or `init`.
 pub fn map_init<S: Send, T: Sync, R: Send>(
     items: &[T],
-    init: impl Fn() -> S + Sync,
-    convert: impl Fn(&mut S, &T) -> R + Sync,
+    init: impl Fn() -> S + Sync + Send,
+    convert: impl Fn(&mut S, &T) -> R + Sync + Send,
 ) -> Vec<R> {
-    let Some(pool) = (items.len() > 1).then(pool).flatten() else {
-        let mut state = None;
-        return items.iter().map(|item| convert(state.get_or_insert_with(&init), item)).collect();
-    };
+    let convert = share_states(init, convert);
+    match (items.len() > 1).then(pool).flatten() {
+        // Items differ much in size, so a thread takes them one by one.
+        Some(pool) => pool.install(|| items.par_iter().with_max_len(1).map(convert).collect()),
+        None => items.iter().map(convert).collect(),
+    }
+}
+
+/// Does the same as [`map_init`] with items that it consumes.
+///
+/// # Panics
+/// Propagates a panic of `convert` or `init`.
+pub fn map_owned<S: Send, T: Send, R: Send>(
+    items: Vec<T>,
+    init: impl Fn() -> S + Sync + Send,
+    convert: impl Fn(&mut S, T) -> R + Sync + Send,
+) -> Vec<R> {
+    let convert = share_states(init, convert);
+    match (items.len() > 1).then(pool).flatten() {
+        Some(pool) => pool.install(|| items.into_par_iter().with_max_len(1).map(convert).collect()),
+        None => items.into_iter().map(convert).collect(),
+    }
+}
+
+/// Returns a function that calls `convert` with a value from `init` that no other thread uses meanwhile.
+fn share_states<S: Send, T, R>(
+    init: impl Fn() -> S + Sync + Send,
+    convert: impl Fn(&mut S, T) -> R + Sync + Send,
+) -> impl Fn(T) -> R + Sync + Send {
     let idle: Mutex<Vec<S>> = Mutex::default();
-    let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-    let convert_item = |item: &T| {
+    move |item| {
+        let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let state = lock().pop();
         let mut state = state.unwrap_or_else(&init);
         let result = convert(&mut state, item);
         lock().push(state);
         result
-    };
-    // Items differ much in size, so a thread takes them one by one.
-    pool.install(|| items.par_iter().with_max_len(1).map(convert_item).collect())
+    }
 }
 
 /// Applies `convert` to each number below `count` in parallel and returns the results in their order. A thread takes at least
@@ -110,6 +133,8 @@ mod tests {
         let found = map_init(&numbers, || 0, |seen, number| (*seen += 1, number * 2).1);
         assert_eq!(found, numbers.iter().map(|number| number * 2).collect::<Vec<_>>());
         assert_eq!(map(&[], |number: &u32| *number), Vec::<u32>::new());
+        let found = map_owned(numbers.clone(), || 0, |seen, number| (*seen += 1, number * 2).1);
+        assert_eq!(found, numbers.iter().map(|number| number * 2).collect::<Vec<_>>());
     }
 
     #[test]

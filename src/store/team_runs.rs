@@ -13,6 +13,7 @@ use super::extents::TrackedFile;
 use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{Store, StoreError, lines};
 use crate::domain::{Finding, FindingId, MachineName, RunId, RunOrigin, RunOutput};
+use crate::parallel;
 
 /// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which the
 /// received records can tell again, see [`Store::find_lost_team_results`].
@@ -69,6 +70,7 @@ impl Store {
             let mut taken: HashSet<RunId> = HashSet::new();
             let mut replaced: HashSet<RunId> = HashSet::new();
             let mut records = Vec::new();
+            let mut unwritten = Vec::new();
             for (mut output, origin) in outputs {
                 let id = output.run.run_id.clone();
                 let owner = owners.get(&id).cloned().flatten();
@@ -86,17 +88,19 @@ impl Store {
                 output.run.team = Some(origin);
                 // A known run may have lost its result.
                 let is_there = std::fs::metadata(self.output_path(id.as_str())).is_ok_and(|seen| seen.len() > 0);
+                if !is_known {
+                    serde_json::to_writer(&mut records, &output.run)
+                        .map_err(|source| StoreError::Encode { what: "a run", source })?;
+                    records.push(b'\n');
+                    import.count += 1;
+                }
                 if !is_known || !is_there {
-                    self.write_team_output(&output, sync)?;
+                    unwritten.push(output);
                 }
-                if is_known {
-                    continue;
-                }
-                serde_json::to_writer(&mut records, &output.run)
-                    .map_err(|source| StoreError::Encode { what: "a run", source })?;
-                records.push(b'\n');
-                import.count += 1;
             }
+            // On all cores: a first exchange writes thousands.
+            let written = parallel::map(&unwritten, |output| self.write_team_output(output, sync));
+            written.into_iter().collect::<Result<(), _>>()?;
             if !replaced.is_empty() {
                 self.remove_run_lines(&replaced)?;
                 import.is_rewritten = true;

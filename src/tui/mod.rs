@@ -24,6 +24,7 @@ mod event_source;
 pub mod filter;
 mod filter_terms;
 pub mod finding_order;
+mod finding_texts;
 pub mod glyphs;
 mod highlight;
 pub mod input;

@@ -20,6 +20,8 @@ use super::shown_cells::{LongTexts, ShownCell};
 const MIN_ERASE_BLANKS: u16 = 6;
 /// Most unchanged cells between two changes that are shorter to rewrite than to skip.
 const MAX_REWRITE_CELLS: u16 = 3;
+/// Attributes that show on a blank.
+pub(super) const SHOWN_ON_BLANKS: Modifier = Modifier::REVERSED.union(Modifier::UNDERLINED);
 
 /// Contents of the terminal, and the next frame.
 #[derive(Debug)]
@@ -288,9 +290,8 @@ fn measure_spill(cell: &Cell) -> u16 {
 }
 
 /// Returns true if a cell shows only its background colour.
-#[inline]
-pub(super) fn is_space(cell: &Cell) -> bool {
-    cell.symbol() == " " && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
+fn is_space(cell: &Cell) -> bool {
+    cell.symbol() == " " && !cell.modifier.intersects(SHOWN_ON_BLANKS)
 }
 
 fn cell_width(cell: &Cell) -> u16 {
@@ -303,9 +304,7 @@ pub(super) fn measure_symbol(symbol: &str) -> u16 {
 }
 
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " "
-        && cell.bg == Color::Reset
-        && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
+    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(SHOWN_ON_BLANKS)
 }
 
 fn push_fmt(bytes: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {

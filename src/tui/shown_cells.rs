@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ratatui::buffer::Cell;
 use ratatui::style::Color;
 
-use super::screen::{is_space, measure_symbol};
+use super::screen::{SHOWN_ON_BLANKS, measure_symbol};
 
 /// Length that stands for a text in [`LongTexts`].
 const LONG: u8 = 5;
@@ -23,7 +23,7 @@ impl ShownCell {
     pub const BLANK: Self = Self::new(b' ' as u32, 1, 0, 0, 0);
 
     /// Packs a cell.
-    #[inline]
+    #[inline(always)]
     pub fn pack(cell: &Cell, long_texts: &mut LongTexts) -> Self {
         let symbol = cell.symbol();
         let (text, length) = match *symbol.as_bytes() {
@@ -33,10 +33,12 @@ impl ShownCell {
             [one, two, three, four] => (u32::from_le_bytes([one, two, three, four]), 4),
             _ => (long_texts.number(symbol), LONG),
         };
-        let (fg, modifier) = if is_space(cell) { (0, 0) } else { (pack_color(cell.fg), cell.modifier.bits()) };
+        let is_space = text == u32::from(b' ') && length == 1 && !cell.modifier.intersects(SHOWN_ON_BLANKS);
+        let (fg, modifier) = if is_space { (0, 0) } else { (pack_color(cell.fg), cell.modifier.bits()) };
         Self::new(text, length, fg, pack_color(cell.bg), modifier)
     }
 
+    #[inline(always)]
     const fn new(text: u32, length: u8, fg: u32, bg: u32, modifier: u16) -> Self {
         Self(
             text as u128 | (fg as u128) << 32 | (bg as u128) << 64 | (modifier as u128) << 96 | (length as u128) << 112,
@@ -55,32 +57,41 @@ impl ShownCell {
 }
 
 /// Returns a number that no other colour has; 0 for [`Color::Reset`].
-#[inline]
+#[inline(always)]
 fn pack_color(color: Color) -> u32 {
-    const NAMED: u32 = 1 << 24;
     const INDEXED: u32 = 2 << 24;
     const RGB: u32 = 3 << 24;
+    // What the themes use, before the rest.
     match color {
         Color::Reset => 0,
-        Color::Indexed(number) => INDEXED | u32::from(number),
         Color::Rgb(red, green, blue) => RGB | u32::from_le_bytes([red, green, blue, 0]),
-        Color::Black => NAMED,
-        Color::Red => NAMED | 1,
-        Color::Green => NAMED | 2,
-        Color::Yellow => NAMED | 3,
-        Color::Blue => NAMED | 4,
-        Color::Magenta => NAMED | 5,
-        Color::Cyan => NAMED | 6,
-        Color::Gray => NAMED | 7,
-        Color::DarkGray => NAMED | 8,
-        Color::LightRed => NAMED | 9,
-        Color::LightGreen => NAMED | 10,
-        Color::LightYellow => NAMED | 11,
-        Color::LightBlue => NAMED | 12,
-        Color::LightMagenta => NAMED | 13,
-        Color::LightCyan => NAMED | 14,
-        Color::White => NAMED | 15,
+        Color::Indexed(number) => INDEXED | u32::from(number),
+        named => number_color(named),
     }
+}
+
+/// Returns the number of a colour that has a name.
+fn number_color(color: Color) -> u32 {
+    const NAMED: u32 = 1 << 24;
+    let number = match color {
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+        _ => 0,
+    };
+    NAMED | number
 }
 
 /// Texts of cells that take more than four bytes, by number.

@@ -1,6 +1,7 @@
 //! Takes over what other machines have sent: reviews become runs of the store, decisions become its dispositions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 use super::merge_log::{LogOwner, update_log};
 use super::merged_reports::PanelLists;
@@ -11,9 +12,10 @@ use crate::domain::{
     Coverage, DecisionId, Finding, FindingCounts, FindingId, HeldBackPlace, MachineName, Panel, RunId, RunOrigin,
     RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamRecord, Time,
 };
-use crate::git::LogSignature;
+use crate::git::{LogSignature, Repo};
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
+use crate::parallel;
 use crate::store::{
     LearningPolicy, RefusedTeamRun, SetAsideCause, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
 };
@@ -34,6 +36,8 @@ const MAX_COST: f64 = 1_000_000.0;
 const MAX_ATTEMPTS: u32 = 1_000;
 /// Maximum number of findings that are remembered because their decisions wait. When the time of some has come, the next ones are.
 const MAX_WAITING: usize = 1_000;
+/// Size in bytes of the code of runs of others from which on it is read again, for each core.
+const MAX_KEPT_CODE: usize = 32 << 20;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
 
@@ -110,7 +114,7 @@ impl TeamSync<'_> {
         if !progress.forgotten.is_empty() {
             reported.extend(reviews.iter().flat_map(|review| &review.findings).map(|one| one.finding_id.clone()));
         }
-        let outputs: Vec<_> = reviews.into_iter().map(|review| self.build_output(review)).collect();
+        let outputs = self.build_outputs(reviews);
         if Store::leaves_results_unsynced(outputs.len()) {
             progress.has_unsynced_results = true;
             self.services.store.write_team_progress(progress)?;
@@ -129,18 +133,19 @@ impl TeamSync<'_> {
     pub(super) fn restore_results(&self, progress: &mut TeamProgress) -> Result<(), SyncError> {
         let store = &self.services.store;
         let lost = store.find_lost_team_results()?;
-        let mut outputs = Vec::new();
+        let mut reviews = Vec::new();
         if !lost.is_empty() {
             for log in store.received_team_logs()? {
                 store.visit_received_team_lines(&log, |line| {
                     if let Ok(TeamRecord::Review(review)) = serde_json::from_str(line)
                         && lost.contains(&review.run.run_id)
                     {
-                        outputs.push(self.build_output(*review));
+                        reviews.push(*review);
                     }
                 })?;
             }
         }
+        let outputs = self.build_outputs(reviews);
         let are_unsynced = Store::leaves_results_unsynced(outputs.len());
         // The mark stays if this fails: a failed exchange stores its progress, too.
         self.import_runs(outputs, progress)?;
@@ -204,33 +209,12 @@ impl TeamSync<'_> {
         }
     }
 
-    /// Builds the result of a run from its record. Code that did not travel is taken from the repository where it is the same.
-    fn build_output(&self, review: SharedReview) -> (RunOutput, RunOrigin) {
-        let SharedReview { machine, person, mut run, mut findings, mut coverage, held_back_places } = review;
-        detach_from_machine(&mut run);
-        bound_figures(&mut run);
-        bound_coverage(&mut coverage);
-        run.outcome.finding_counts = FindingCounts::from_findings(&findings);
-        bound_merged_reports(&mut run, &findings, held_back_places.as_deref());
-        let mut code = CodeSource::new(self, &run.subject.snapshot_commit);
-        for finding in &mut findings {
-            finding.detail_ref = format!("outputs/{}.json#{}", run.run_id, finding.finding_id);
-            finding.pattern = None;
-            if finding.quoted_code.is_empty() {
-                finding.quoted_code = code.quote(finding).unwrap_or_default();
-            }
-        }
-        run.outcome.coverage.clone_from(&coverage);
-        let said = sanitize_line(person.label()).into_owned();
-        let mut output = RunOutput::new(run);
-        output.run.outcome.coverage.files.clear();
-        output.run.outcome.coverage.carried.clear();
-        output.run.outcome.coverage.left_out.clear();
-        output.run.outcome.coverage.partial.clear();
-        (output.findings, output.coverage) = (findings, coverage);
-        output.held_back_places = held_back_places;
-        output.notes.push(format!("reviewed on {machine} by {said}"));
-        (output, RunOrigin { machine, person })
+    /// Builds the results of runs from their records, on all cores. Code that did not travel is taken from the repository where it
+    /// is the same.
+    fn build_outputs(&self, reviews: Vec<SharedReview>) -> Vec<(RunOutput, RunOrigin)> {
+        let (root, head) = (self.services.repo.root(), self.services.repo.head());
+        let open = || CodeReader::new(Repo::discover(&root).ok(), head.clone());
+        parallel::map_owned(reviews, open, |code, review| build_output(review, code))
     }
 
     /// Merges the decisions about findings, and appends what the log lacks, with what stands at the end. Returns the number of
@@ -488,42 +472,108 @@ fn bound_coverage(coverage: &mut Coverage) {
     counts.into_iter().chain(of_gaps).for_each(|count| *count = (*count).min(MAX_CODE_COUNT));
 }
 
-/// Code of the commit that a run reviewed, or of HEAD, for findings whose code did not travel.
-struct CodeSource<'a> {
-    sync: &'a TeamSync<'a>,
-    snapshot: Option<&'a str>,
-    files: HashMap<String, Option<(String, bool)>>,
+/// Builds the result of a run from its record.
+fn build_output(review: SharedReview, code: &mut CodeReader) -> (RunOutput, RunOrigin) {
+    let SharedReview { machine, person, mut run, mut findings, mut coverage, held_back_places } = review;
+    detach_from_machine(&mut run);
+    bound_figures(&mut run);
+    bound_coverage(&mut coverage);
+    run.outcome.finding_counts = FindingCounts::from_findings(&findings);
+    bound_merged_reports(&mut run, &findings, held_back_places.as_deref());
+    for finding in &mut findings {
+        finding.detail_ref = format!("outputs/{}.json#{}", run.run_id, finding.finding_id);
+        finding.pattern = None;
+        if finding.quoted_code.is_empty() {
+            finding.quoted_code = code.quote(&run.subject.snapshot_commit, finding).unwrap_or_default();
+        }
+    }
+    run.outcome.coverage.clone_from(&coverage);
+    let said = sanitize_line(person.label()).into_owned();
+    let mut output = RunOutput::new(run);
+    output.run.outcome.coverage.files.clear();
+    output.run.outcome.coverage.carried.clear();
+    output.run.outcome.coverage.left_out.clear();
+    output.run.outcome.coverage.partial.clear();
+    (output.findings, output.coverage) = (findings, coverage);
+    output.held_back_places = held_back_places;
+    output.notes.push(format!("reviewed on {machine} by {said}"));
+    (output, RunOrigin { machine, person })
 }
 
-impl<'a> CodeSource<'a> {
-    fn new(sync: &'a TeamSync<'a>, snapshot: &'a str) -> Self {
-        let is_here = !snapshot.is_empty() && sync.services.repo.tree_id(snapshot).is_ok();
-        Self { sync, snapshot: Some(snapshot).filter(|_| is_here), files: HashMap::new() }
+/// Code of the commits that runs reviewed, and of HEAD, for findings whose code did not travel. Files are kept: the runs of a
+/// team are about the same ones.
+struct CodeReader {
+    repo: Option<Repo>,
+    head: String,
+    /// Commits that were asked for, and whether they are here.
+    commits: HashMap<String, bool>,
+    /// Files by commit and path.
+    files: HashMap<(String, String), Option<CodeFile>>,
+    /// Size of the files in bytes.
+    bytes: usize,
+}
+
+struct CodeFile {
+    text: String,
+    lines: Vec<Range<usize>>,
+}
+
+impl CodeReader {
+    fn new(repo: Option<Repo>, head: String) -> Self {
+        Self { repo, head, commits: HashMap::new(), files: HashMap::new(), bytes: 0 }
     }
 
-    /// Returns the lines of a finding. From HEAD, they count only if they give the finding its id.
-    fn quote(&mut self, finding: &Finding) -> Option<String> {
+    /// Returns the lines of a finding in the commit `snapshot`, or in HEAD where that is not here. From HEAD, they count only if
+    /// they give the finding its id.
+    fn quote(&mut self, snapshot: &str, finding: &Finding) -> Option<String> {
         let path = &finding.repo_relative_path;
-        let (sync, snapshot) = (self.sync, self.snapshot);
-        let file = self.files.entry(path.clone()).or_insert_with(|| {
-            let read = |commit: &str| sync.services.repo.regular_file_at(commit, path).ok().flatten();
-            let of_snapshot = snapshot.and_then(read).map(|bytes| (bytes, true));
-            let of_head = || Some((read(&sync.services.repo.head())?, false));
-            let (bytes, is_certain) = of_snapshot.or_else(of_head)?;
-            Some((String::from_utf8_lossy(&bytes).into_owned(), is_certain))
-        });
-        let (text, is_certain) = file.as_ref()?;
+        let is_certain = self.has_commit(snapshot) && self.file(snapshot, path).is_some();
+        let head = self.head.clone();
+        let file = self.file(if is_certain { snapshot } else { &head }, path)?;
         let first = usize::try_from(finding.line_start).ok()?.checked_sub(1)?;
         let count = usize::try_from(finding.line_end.saturating_sub(finding.line_start).saturating_add(1))
             .ok()?
             .min(Finding::MAX_QUOTE_LINES);
-        let lines: Vec<&str> = text.lines().skip(first).take(count).collect();
+        let lines: Vec<&str> = file.lines.iter().skip(first).take(count).map(|line| &file.text[line.clone()]).collect();
         let quote = lines.join("\n");
         let gives_id = || {
             (0..MAX_ORDINALS)
                 .any(|ordinal| FindingId::from_parts(finding.kind.word(), path, &quote, ordinal) == finding.finding_id)
         };
-        (!lines.is_empty() && (*is_certain || gives_id())).then_some(quote)
+        (!lines.is_empty() && (is_certain || gives_id())).then_some(quote)
+    }
+
+    fn has_commit(&mut self, commit: &str) -> bool {
+        if commit.is_empty() {
+            return false;
+        }
+        if let Some(is_here) = self.commits.get(commit) {
+            return *is_here;
+        }
+        let is_here = self.repo.as_ref().is_some_and(|repo| repo.tree_id(commit).is_ok());
+        self.commits.insert(commit.to_owned(), is_here);
+        is_here
+    }
+
+    fn file(&mut self, commit: &str, path: &str) -> Option<&CodeFile> {
+        if self.bytes > MAX_KEPT_CODE {
+            self.files.clear();
+            self.bytes = 0;
+        }
+        let Self { repo, files, bytes, .. } = self;
+        let file = files.entry((commit.to_owned(), path.to_owned())).or_insert_with(|| {
+            let content = repo.as_ref()?.regular_file_at(commit, path).ok().flatten()?;
+            let text = String::from_utf8_lossy(&content).into_owned();
+            *bytes += text.len();
+            let start = text.as_ptr() as usize;
+            let range = |line: &str| {
+                let at = line.as_ptr() as usize - start;
+                at..at + line.len()
+            };
+            let lines = text.lines().map(range).collect();
+            Some(CodeFile { text, lines })
+        });
+        file.as_ref()
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::tui::filter::{FilterOverrides, FindingFilter};
 use crate::tui::finding_order::{FindingArrangement, FindingQuery, FindingTotals, ListedFindings};
+use crate::tui::finding_texts::FindingTexts;
 use crate::tui::request_counter::RequestCounter;
 use crate::tui::saved_filters::SavedFilters;
 
@@ -94,6 +95,8 @@ pub struct FindingList {
     pub marks: HashSet<String>,
     /// Row at which the range being marked starts; `None` outside range marking.
     pub mark_range_start: Option<usize>,
+    /// Texts of the rows on the screen.
+    pub texts: FindingTexts,
 }
 
 /// Change of the filter by the choice of a run or a file.

@@ -1,5 +1,7 @@
 //! Draws the list of findings: group headers, and rows with place, symbol and problem.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -8,9 +10,9 @@ use super::super::empty_list::{EmptyList, explain_empty_list};
 use super::super::filter;
 use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
+use super::super::finding_texts::{FindingText, ShownText, texts_of};
 use super::super::layout::PaneArea;
 use super::super::pages::priority_label;
-use super::super::short_title::{ShortTitle, shorten_finding};
 use super::super::theme::Role;
 use super::frame;
 use super::painter::{Painter, measure_shown};
@@ -45,13 +47,13 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let line = Rect::new(body.x, y, body.width, 1);
         match visible {
             VisibleLine::Header(group) => draw_header(painter, *group, line),
-            VisibleLine::Finding { at, line: 0, finding, short } => {
+            VisibleLine::Finding { at, line: 0, finding, texts } => {
                 draw_row(painter, *at, line, bar, |painter| {
-                    draw_finding(painter, (finding, short), *at, line, columns)
+                    draw_finding(painter, (finding, texts), *at, line, columns)
                 });
             }
-            VisibleLine::Finding { at, finding, short, .. } => {
-                draw_row(painter, *at, line, bar, |painter| draw_second_line(painter, (finding, short), line));
+            VisibleLine::Finding { at, finding, texts, .. } => {
+                draw_row(painter, *at, line, bar, |painter| draw_second_line(painter, (finding, texts), line));
             }
         }
     }
@@ -61,7 +63,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
 /// Line of the list on the screen, with the texts that are measured and drawn.
 enum VisibleLine<'a> {
     Header(usize),
-    Finding { at: usize, line: usize, finding: FindingRow<'a>, short: ShortTitle<'a> },
+    Finding { at: usize, line: usize, finding: FindingRow<'a>, texts: Cow<'a, FindingText> },
 }
 
 impl<'a> VisibleLine<'a> {
@@ -69,8 +71,8 @@ impl<'a> VisibleLine<'a> {
         Some(match line {
             FindingListLine::Header(group) => Self::Header(group),
             FindingListLine::Finding { at, line } => {
-                let finding = app.store.view.finding(*app.finding_list.rows.get(at)? as usize);
-                Self::Finding { at, line, short: shorten_finding(&finding), finding }
+                let index = *app.finding_list.rows.get(at)?;
+                Self::Finding { at, line, finding: app.store.view.finding(index as usize), texts: texts_of(app, index) }
             }
         })
     }
@@ -89,23 +91,22 @@ impl FindingColumns {
     fn measure(app: &App, body: Rect, visible: &[VisibleLine<'_>]) -> Self {
         let list = &app.finding_list;
         let grouping = list.arrangement.grouping;
-        let wide = |text: &str| measure_shown(app, text);
         let has_problem = has_problem_column(list.row_height, body.width);
         // Longest place, symbol, problem beside a symbol, and text without a symbol.
         let (mut place, mut symbol, mut problem, mut whole) = (0, 0, 0, 0);
         for visible in visible {
-            let VisibleLine::Finding { line: 0, finding, short, .. } = visible else { continue };
-            place = place.max(wide(&describe_place(finding, grouping)) + GAP);
-            if has_problem && has_own_symbol(short) {
-                symbol = symbol.max(wide(short.symbol) + GAP);
-                problem = problem.max(wide(&short.problem));
+            let VisibleLine::Finding { line: 0, finding, texts, .. } = visible else { continue };
+            place = place.max(texts.place.columns + GAP);
+            if has_problem && has_own_symbol(texts) {
+                symbol = symbol.max(texts.symbol.columns + GAP);
+                problem = problem.max(texts.problem.columns);
                 continue;
             }
-            whole = whole.max(wide(match (has_problem, short.symbol) {
-                (false, "") if list.row_height > 1 => finding.kind.label(),
-                (true, _) | (_, "") => &short.problem,
-                (false, symbol) => symbol,
-            }));
+            whole = whole.max(match (has_problem, texts.symbol.text.as_str()) {
+                (false, "") if list.row_height > 1 => measure_shown(app, finding.kind.label()),
+                (true, _) | (_, "") => texts.problem.columns,
+                (false, _) => texts.symbol.columns,
+            });
         }
         let others = [
             (true, 3 + NEW_COLUMNS),
@@ -168,15 +169,8 @@ fn has_problem_column(row_height: usize, width: u16) -> bool {
 }
 
 /// Returns true if a row shows the symbol before the problem.
-fn has_own_symbol(short: &ShortTitle<'_>) -> bool {
-    !short.symbol.is_empty() && !short.is_whole_title
-}
-
-fn describe_place(finding: &FindingRow<'_>, grouping: FindingGrouping) -> String {
-    match grouping {
-        FindingGrouping::File => format!(":{}", finding.line_start),
-        _ => format!("{}:{}", finding.path, finding.line_start),
-    }
+fn has_own_symbol(texts: &FindingText) -> bool {
+    !texts.symbol.text.is_empty() && !texts.is_whole_title
 }
 
 /// Draws a line of the finding at a position, with the bar if it is selected.
@@ -270,7 +264,7 @@ fn draw_header(painter: &mut Painter<'_>, group: usize, line: Rect) {
 /// Draws the first line of a finding: mark, status, priority where no header names it, place, symbol, problem.
 fn draw_finding(
     painter: &mut Painter<'_>,
-    (finding, short): (&FindingRow<'_>, &ShortTitle<'_>),
+    (finding, texts): (&FindingRow<'_>, &FindingText),
     at: usize,
     line: Rect,
     columns: FindingColumns,
@@ -294,8 +288,8 @@ fn draw_finding(
         painter.draw_text(left, y, STATUS_COLUMNS - 1, status.word(), Role::from_finding_status(status));
         left += STATUS_COLUMNS;
     }
-    let place = describe_place(finding, list.arrangement.grouping);
-    painter.draw_text_end(left, y, columns.place.saturating_sub(GAP), &place, quiet(Role::Accent));
+    let FindingText { place, symbol, problem, .. } = texts;
+    painter.draw_shown_end(left, y, columns.place.saturating_sub(GAP), &place.text, quiet(Role::Accent));
     left += columns.place;
     if has_kind_column(list.arrangement.grouping, width) {
         painter.draw_text(left, y, KIND_COLUMNS - 1, finding.kind.label(), quiet(Role::Muted));
@@ -319,23 +313,26 @@ fn draw_finding(
     if let Some((mark, role)) = mark.filter(|_| room > 12) {
         room -= painter.draw_text_right(left, y, room, mark, role) + 1;
     }
-    if list.row_height > 1 || (width < MIN_PROBLEM_COLUMNS && !short.symbol.is_empty()) {
-        let symbol = if short.symbol.is_empty() { finding.kind.label() } else { short.symbol };
-        painter.draw_text(left, y, room, symbol, strong);
+    let mut draw = |x: u16, width: u16, shown: &ShownText, role| painter.draw_shown(x, y, width, &shown.text, role);
+    if list.row_height > 1 || (width < MIN_PROBLEM_COLUMNS && !symbol.text.is_empty()) {
+        match symbol.text.is_empty() {
+            true => painter.draw_text(left, y, room, finding.kind.label(), strong),
+            false => draw(left, room, symbol, strong),
+        };
         return;
     }
-    if !has_own_symbol(short) {
-        painter.draw_text(left, y, room, &short.problem, strong);
+    if !has_own_symbol(texts) {
+        draw(left, room, problem, strong);
         return;
     }
     let symbol_width = columns.symbol.clamp(1, room.max(1));
-    painter.draw_text(left, y, symbol_width.saturating_sub(GAP), short.symbol, strong);
-    painter.draw_text(left + symbol_width, y, room.saturating_sub(symbol_width), &short.problem, plain);
+    draw(left, symbol_width.saturating_sub(GAP), symbol, strong);
+    draw(left + symbol_width, room.saturating_sub(symbol_width), problem, plain);
 }
 
 /// Draws the second line of a finding: its title.
-fn draw_second_line(painter: &mut Painter<'_>, (finding, short): (&FindingRow<'_>, &ShortTitle<'_>), line: Rect) {
+fn draw_second_line(painter: &mut Painter<'_>, (finding, texts): (&FindingRow<'_>, &FindingText), line: Rect) {
     let is_undecided = painter.app.current_status(finding).is_undecided();
     let role = if is_undecided { Role::Muted } else { Role::Dismissed };
-    painter.draw_text(line.x + 3, line.y, line.width.saturating_sub(3), &short.problem, role);
+    painter.draw_shown(line.x + 3, line.y, line.width.saturating_sub(3), &texts.problem.text, role);
 }

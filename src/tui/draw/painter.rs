@@ -89,7 +89,12 @@ impl<'a> Painter<'a> {
     /// Draws at most `width` columns of a text with masked keys; a cut end shows an ellipsis. Returns the number of columns
     /// used. Names reach the screen as the store and git have them, so this is the one place that no list can forget.
     pub fn draw_text(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        self.draw_clean_text(x, y, width, &to_shown_text(self.app, text), self.style(role))
+        self.draw_shown(x, y, width, &to_shown_text(self.app, text), role)
+    }
+
+    /// Draws a text like [`Painter::draw_text`] that [`to_shown_text`] has returned.
+    pub fn draw_shown(&mut self, x: u16, y: u16, width: u16, shown: &str, role: Role) -> u16 {
+        self.draw_clean_text(x, y, width, shown, self.style(role))
     }
 
     /// Draws a text like [`Painter::draw_text`], without masking: for code, whose secrets are found in the whole file.
@@ -115,19 +120,23 @@ impl<'a> Painter<'a> {
 
     /// Draws a text like [`Painter::draw_text`], but cuts its beginning: for paths, whose end is more informative.
     pub fn draw_text_end(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        let clean = to_shown_text(self.app, text);
+        self.draw_shown_end(x, y, width, &to_shown_text(self.app, text), role)
+    }
+
+    /// Draws a text like [`Painter::draw_text_end`] that [`to_shown_text`] has returned.
+    pub fn draw_shown_end(&mut self, x: u16, y: u16, width: u16, clean: &str, role: Role) -> u16 {
         let room = usize::from(width);
-        if count_columns(&clean) <= room {
-            return self.draw_clean_text(x, y, width, &clean, self.style(role));
+        if count_columns(clean) <= room {
+            return self.draw_shown(x, y, width, clean, role);
         }
-        let end = fit_end(&clean, room.saturating_sub(1));
+        let end = fit_end(clean, room.saturating_sub(1));
         // Cut at a folder if that loses little.
         let end = match end.find('/') {
             Some(at) if at > 0 && at < end.len() / 2 && !clean[..clean.len() - end.len()].ends_with('/') => &end[at..],
             _ => end,
         };
         let cut = format!("{}{end}", self.app.display.glyphs.ellipsis);
-        self.draw_clean_text(x, y, width, &cut, self.style(role))
+        self.draw_shown(x, y, width, &cut, role)
     }
 
     /// Draws a text at the right edge of a field. Returns the number of columns used.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::diff::{Sides, numbered, place, sample_finding};
 use super::support::*;
 use crate::domain::Priority;
-use crate::tui::app::{App, Pane};
+use crate::tui::app::App;
 use crate::tui::diff::{DiffOptions, DiffPage, DiffPane, DiffRequest};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 

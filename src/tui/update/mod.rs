@@ -48,6 +48,7 @@ use std::sync::Arc;
 use super::app::{App, NoticeLevel, OpeningLook, Pane};
 use super::diff;
 use super::doc::{Doc, FollowMode};
+use super::finding_texts::prepare_texts;
 use super::input::TerminalInput;
 use super::keymap::{Action, KeyContext};
 use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, ExitCause, ReviewReply, Tab};
@@ -197,6 +198,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     }
     keys::drop_stale_sequence(app);
     sync_detail(app, &mut commands);
+    prepare_texts(app);
     if commands.iter().any(comments::is_undone_first) {
         app.comments.last_written = None;
     }

@@ -89,7 +89,7 @@ fn a_viewed_change_stays_viewed_where_it_moves_until_its_lines_change() {
     cockpit.press("m");
     cockpit.wait("the viewed file", |screen| screen.contains("✓ viewed") && !screen.contains("value_7 = new"));
     cockpit.quit();
-    let mut cockpit = Cockpit::open(&test);
+    let cockpit = Cockpit::open(&test);
     cockpit.wait_for("✓ viewed");
     cockpit.quit();
 }
