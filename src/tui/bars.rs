@@ -3,7 +3,7 @@
 //! - The keys of help and quit are always in the footer of the panes, on the narrowest screen too; in the footer of a
 //!   view, those of help and of the way out.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::app::App;
 use super::draw::{footer_actions, footer_end, tab_name};

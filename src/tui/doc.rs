@@ -5,7 +5,6 @@
 //! - No line is wider than the page, except code, which drawing cuts with an ellipsis.
 
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 use super::theme::Role;
 use crate::domain::text;
@@ -241,10 +240,17 @@ pub fn first_grapheme(text: &str) -> Option<&str> {
     }
 }
 
-/// Returns the columns of one line of text. Without tables of Unicode where it is ASCII: they were a twentieth of the time of
-/// a frame.
-pub fn count_columns(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.width() }
+/// Width of a line of text. In place of [`unicode_width::UnicodeWidthStr`], whose tables were a twentieth of the time of a frame: nearly every
+/// text of a screen is ASCII.
+pub trait TextColumns {
+    /// Returns the columns of the text.
+    fn width(&self) -> usize;
+}
+
+impl TextColumns for str {
+    fn width(&self) -> usize {
+        if self.is_ascii() { self.len() } else { unicode_width::UnicodeWidthStr::width(self) }
+    }
 }
 
 /// Returns the longest prefix of `text` that is at most `width` columns wide, and its width.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::app::{App, FindingListLine, Pane};
-use super::doc::count_columns;
+use super::doc::TextColumns;
 use super::draw::painter::to_shown_text;
 use super::short_title::{ShortTitle, shorten_finding};
 use crate::config::FindingGrouping;
@@ -40,7 +40,7 @@ impl ShownText {
     fn new(app: &App, text: &str) -> Self {
         const MAX_COLUMNS: u16 = u16::MAX / 4;
         let text = to_shown_text(app, text).into_owned();
-        let columns = u16::try_from(count_columns(&text)).unwrap_or(MAX_COLUMNS).min(MAX_COLUMNS);
+        let columns = u16::try_from(text.width()).unwrap_or(MAX_COLUMNS).min(MAX_COLUMNS);
         Self { text, columns }
     }
 }

@@ -3,8 +3,8 @@
 //! tui-input 0.15 moves and deletes by `char`, which tears an accent from its letter, and ends words at every
 //! punctuation mark, so that a path is deleted piece by piece.
 
+use crate::tui::doc::TextColumns;
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text;
 

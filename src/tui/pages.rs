@@ -11,7 +11,7 @@ mod run;
 mod turns;
 mod window;
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::app::{App, OpeningLook};
 use super::diff::compare_lines;

@@ -1,7 +1,7 @@
 //! Lays out the members of a panel as a table: name, state, turn, hunks, findings, tokens, cost. Columns without content,
 //! and those for which there is no room, are left out.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::app::App;
 use super::doc::{DocLine, shorten};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::{App, PendingCount};
 use crate::tui::input::KeyEvent;

@@ -1,7 +1,7 @@
 //! Measures the columns of a diff: where numbers and texts stand, and which part of a line a row shows.
 
+use crate::tui::doc::TextColumns;
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 /// Columns of a diff: where numbers and texts stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,8 +1,8 @@
 //! Draws the visible rows of a diff.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::Pane;
 use super::super::draw::painter::Painter;

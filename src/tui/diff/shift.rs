@@ -1,6 +1,6 @@
 //! Shifts the code of a diff to the side: by keys, and to a match of the search.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::layout::DiffPageRow;
 use super::model::DiffPageSide;
@@ -56,7 +56,7 @@ impl DiffPane {
         let widths = rows.filter_map(|row| {
             let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(row)? else { return None };
             let texts = self.files()[file].read_texts()?;
-            let width = |side, line: Option<u32>| texts.side(side).line(line?).map(UnicodeWidthStr::width);
+            let width = |side, line: Option<u32>| texts.side(side).line(line?).map(TextColumns::width);
             width(DiffPageSide::Old, code.old.filter(|_| code.new.is_none() || self.columns().is_side_by_side))
                 .max(width(DiffPageSide::New, code.new))
         });

@@ -1,7 +1,7 @@
 //! Draws the detail pane: tabs and the visible lines of the page.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, Pane};
 use super::super::bars;

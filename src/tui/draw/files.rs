@@ -1,8 +1,8 @@
 //! Draws the files of a run, as a list or as a tree of folders: findings by priority, coverage, what was viewed; the files
 //! that were left out are one row.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FileFolder, FileListEntry, Pane};
 use super::super::doc::shorten;

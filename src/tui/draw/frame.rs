@@ -1,8 +1,8 @@
 //! Draws pane titles, message line and footer.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCountKind};
 use super::super::bars::{self, FooterKey};

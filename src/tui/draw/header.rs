@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::super::app::{App, OpeningLook};
 use super::super::keymap::{Action, KeyContext};

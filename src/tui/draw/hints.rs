@@ -1,7 +1,7 @@
 //! Draws the keys that may follow the pressed keys of a sequence, in place of the footer and the message line.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, SequenceHint};
 use super::super::input::KeyEvent;

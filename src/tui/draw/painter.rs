@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use crate::tui::doc::TextColumns;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use unicode_width::UnicodeWidthStr;
 
 use super::super::app::App;
-use super::super::doc::{count_columns, first_grapheme, fit_end, fit_start};
+use super::super::doc::{first_grapheme, fit_end, fit_start};
 use super::super::glyphs::ascii_stand_in;
 use super::super::theme::Role;
 use crate::domain::text;
@@ -39,7 +39,7 @@ pub fn to_shown_text<'t>(app: &App, text: &'t str) -> Cow<'t, str> {
 /// can be added.
 pub fn measure_shown(app: &App, text: &str) -> u16 {
     const MAX_WIDTH: u16 = u16::MAX / 4;
-    u16::try_from(count_columns(&to_shown_text(app, text))).unwrap_or(MAX_WIDTH).min(MAX_WIDTH)
+    u16::try_from(to_shown_text(app, text).width()).unwrap_or(MAX_WIDTH).min(MAX_WIDTH)
 }
 
 /// Buffer with the state that drawing needs.
@@ -126,7 +126,7 @@ impl<'a> Painter<'a> {
     /// Draws a text like [`Painter::draw_text_end`] that [`to_shown_text`] has returned.
     pub fn draw_shown_end(&mut self, x: u16, y: u16, width: u16, clean: &str, role: Role) -> u16 {
         let room = usize::from(width);
-        if count_columns(clean) <= room {
+        if clean.width() <= room {
             return self.draw_shown(x, y, width, clean, role);
         }
         let end = fit_end(clean, room.saturating_sub(1));
@@ -142,7 +142,7 @@ impl<'a> Painter<'a> {
     /// Draws a text at the right edge of a field. Returns the number of columns used.
     pub fn draw_text_right(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
         let clean = to_shown_text(self.app, text);
-        let used = (count_columns(&clean) as u16).min(width);
+        let used = (clean.width() as u16).min(width);
         self.draw_clean_text(x + width - used, y, used, &clean, self.style(role));
         used
     }

@@ -4,7 +4,7 @@
 //! - Columns without room are dropped, the least important first.
 //! - Locations and reasons are wrapped, never cut.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::super::app::{App, ContextListing};
 use super::super::doc::{Doc, DocLine, wrap_words};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::super::app::App;
 use super::super::doc::{Doc, DocLine, wrap_words};

@@ -2,7 +2,7 @@
 //!
 //! A folded turn has three lines: figures, request, response. Unfolded it shows everything known about the turn.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::super::app::{App, RunBudget};
 use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, shorten, wrap_words};

@@ -1,6 +1,6 @@
 //! Question before an action.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::fix::{self, FixOrder};
 use super::knowledge::KnowledgeOrder;

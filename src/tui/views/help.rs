@@ -1,7 +1,7 @@
 //! Help: the keys of the present place, the other keys, and the meaning of the glyphs. Typing searches it.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
 use super::window::{draw_window, place_window};

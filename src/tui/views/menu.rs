@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
-use unicode_width::UnicodeWidthStr;
 
 use super::confirm::{ConfirmAction, ConfirmView};
 use super::fix::{self, FixOrder};

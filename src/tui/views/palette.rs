@@ -5,9 +5,9 @@ mod settings;
 
 use std::sync::Arc;
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
 use super::window::{draw_window, place_window};

@@ -1,6 +1,6 @@
 //! The patch of an exact suggestion: its lines, and the window that shows it before it is applied.
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::fix::{self, FixOrder};
 use super::window::draw_window;

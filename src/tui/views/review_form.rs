@@ -8,8 +8,8 @@ mod worker;
 
 use std::sync::Arc;
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
-use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{AskedPrompt, InputPromptKind, PromptView};
 use super::window::{draw_window, place_window};

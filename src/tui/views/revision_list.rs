@@ -1,7 +1,7 @@
 //! List of commits and branches above a prompt that asks for a revision.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Position;
-use unicode_width::UnicodeWidthStr;
 
 use super::review_form::ReviewFormFacts;
 use super::window::{draw_window, place_window};

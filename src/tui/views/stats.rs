@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::load::{LoadInputs, ViewLoad};
 use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};

@@ -1,7 +1,7 @@
 //! Theme picker: a list of themes; the screen shows the selected one at once.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
-use unicode_width::UnicodeWidthStr;
 
 use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::page::name_stance;
 use super::{

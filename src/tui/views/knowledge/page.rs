@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::{CONTEXT, KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
 use crate::domain::{Kind, Time, text};

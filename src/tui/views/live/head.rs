@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use unicode_width::UnicodeWidthStr;
+use crate::tui::doc::TextColumns;
 
 use super::row::{PART_GAP, RowPart, fit_row, fits_whole, spans};
 use super::steps::list_steps;

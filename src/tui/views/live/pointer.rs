@@ -1,7 +1,7 @@
 //! Finds what stands under the pointer: a turn of the scrub bar; a file of the map, of the diff or of the list.
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::Position;
-use unicode_width::UnicodeWidthStr;
 
 use super::LiveView;
 use super::draw::compute_areas;

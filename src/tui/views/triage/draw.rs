@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
-use unicode_width::UnicodeWidthStr;
 
 use super::TriageView;
 use super::queue::VerdictCounts;
