@@ -297,6 +297,9 @@ impl Repo {
         let mut command = self.remote_command();
         // What the user has set for pushes of branches is not meant for records.
         command.args(["-c", "push.pushOption=", "-c", "push.gpgSign=false"]);
+        // Segments are no versions of each other. To search for deltas between those of 10,000 reviews takes 7 s of 8, for a pack of
+        // 9.4 MB instead of 9.2.
+        command.args(["-c", "pack.window=0"]);
         if self.inner.find_remote(remote).is_ok() {
             command.arg("-c").arg(format!("remote.{remote}.mirror=false"));
         }
