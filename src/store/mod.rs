@@ -440,7 +440,8 @@ impl Store {
     }
 
     /// Returns the record of a run that a view shows, from the line that the view knows: the file is not searched, which takes
-    /// longer the more runs there are. Does the same as [`Store::run`] if the view does not have the run or its line.
+    /// longer the more runs there are. Does the same as [`Store::run`] if the view does not have the run or its line, or if the
+    /// run has not ended there: the view may be older than the end of the run.
     ///
     /// # Errors
     /// Returns an error when `runs.ndjson` cannot be read.

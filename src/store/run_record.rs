@@ -49,10 +49,11 @@ pub(super) fn find_latest_record(path: &Path, id: &RunId) -> Result<Option<Lates
     })
 }
 
-/// Reads the record of a run at the position that the view has; `None` when its line is not there, or this version cannot read
-/// it.
+/// Reads the record of a run that has ended in the view, at the position that the view has; `None` for another run, when its
+/// line is not there, or when this version cannot read it.
 pub(super) fn read_record_in(path: &Path, view: &StoreView, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
-    let Some((at, bytes)) = view.run_index(id.as_str()).and_then(|index| view.run_line(index)) else { return Ok(None) };
+    let ended = view.run_index(id.as_str()).filter(|index| view.run_status(*index).is_terminal());
+    let Some((at, bytes)) = ended.and_then(|index| view.run_line(index)) else { return Ok(None) };
     let Some(file) = files::open_read(path)? else { return Ok(None) };
     let mut line = vec![0; bytes];
     // The file may have been written anew, and be shorter.

@@ -391,6 +391,25 @@ fn a_clock_that_goes_backwards_changes_no_order() {
 // ---- prune -----------------------------------------------------------------------------------------------------
 
 #[test]
+fn a_view_that_is_older_than_the_end_of_a_run_does_not_hide_the_end() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    create(&store, 2, RunStatus::Completed);
+    let view = store.view().expect("a view");
+    create(&store, 3, RunStatus::Pending);
+    finish(&store, 1, &[]);
+    let read = |n: usize| store.run_in(&view, &run_id(n)).expect("read").map(|run| run.status);
+    assert_eq!(read(1), Some(RunStatus::Completed), "it has ended since");
+    assert_eq!(read(2), Some(RunStatus::Completed));
+    assert_eq!(read(3), Some(RunStatus::Pending), "the view does not have it");
+    assert_eq!(read(4), None);
+    // The file is shorter than the view knows.
+    fs::write(store.root().join("runs.ndjson"), "").expect("written");
+    assert_eq!(read(2), None);
+}
+
+#[test]
 fn prune_forgets_no_finding_and_no_disposition() {
     let place = Place::new();
     let store = place.store();

@@ -83,8 +83,8 @@ pub(super) struct ReviewedRuns {
 
 impl PageLoader {
     /// Returns the files that these runs reviewed or left out and in which no finding is open, by path, and the files with findings
-    /// that were viewed, or a part of them. `runs` have ended and are the newest first; a file that any of them reviewed counts as reviewed, unless
-    /// a newer one says that it was deleted. A run whose output is gone is passed over.
+    /// that were viewed, or a part of them. `runs` have ended and are the newest first; a file that any of them reviewed counts as
+    /// reviewed, unless a newer one says that it was deleted. A run whose output is gone is passed over.
     pub fn read_reviewed_files(&mut self, view: &StoreView, runs: &[String]) -> ReviewedFiles {
         if self.reviewed.runs != runs {
             self.reviewed = self.read_reviewed_runs(view, runs);
@@ -147,7 +147,7 @@ impl PageLoader {
         }
         for (path, names) in &viewed.changes {
             let Some(run) = reported.get(path.as_str()).and_then(|runs| runs.first()) else { continue };
-            let record = records.entry(*run).or_insert_with(|| self.read_run(run).ok());
+            let record = records.entry(*run).or_insert_with(|| self.read_run_in(view, run).ok());
             let counted = record.as_ref().and_then(|record| self.count_viewed_changes(record, path, names));
             match counted {
                 Some((0, _)) | None => {}
