@@ -239,6 +239,9 @@ impl FileList {
         if let Some(file) = reviewed.files.iter_mut().find(|file| file.row.path == path && file.run == run) {
             (file.row.is_viewed, file.row.viewed_changes) = (is_viewed, None);
         }
+        if reviewed.partly_viewed.get(path).is_some_and(|(known, _)| known == run) {
+            reviewed.partly_viewed.remove(path);
+        }
         let viewed = reviewed.viewed.entry(path.to_owned()).or_default();
         viewed.retain(|known| known != run);
         if is_viewed {

@@ -619,3 +619,18 @@ fn a_file_of_which_a_part_was_viewed_says_how_many_of_its_changes() {
     app.file_list.set_viewed(&run_id(3), "src/a.rs", true);
     assert!(screen(&app).contains("src/a.rs: no findings, viewed"), "{}", screen(&app));
 }
+
+#[test]
+fn a_mark_of_a_file_that_is_taken_back_takes_back_those_of_its_changes() {
+    let mut app = showing(160, 48, view());
+    let run = app.file_list.newest_runs["src/config.rs"].clone();
+    let partly_viewed = [("src/config.rs".to_owned(), (run.clone(), (2, 5)))].into_iter().collect();
+    send(&mut app, AppMessage::ReviewedFiles(ReviewedFiles { partly_viewed, ..ReviewedFiles::default() }));
+    assert!(screen(&app).contains("✓ 2/5"), "{}", screen(&app));
+    for is_viewed in [true, false] {
+        app.file_list.set_viewed(&run, "src/config.rs", is_viewed);
+    }
+    // The files are listed again, before the marks are read.
+    send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert!(!screen(&app).contains("✓ 2/5"), "{}", screen(&app));
+}
