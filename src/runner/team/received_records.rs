@@ -36,8 +36,8 @@ const MAX_COST: f64 = 1_000_000.0;
 const MAX_ATTEMPTS: u32 = 1_000;
 /// Maximum number of findings that are remembered because their decisions wait. When the time of some has come, the next ones are.
 const MAX_WAITING: usize = 1_000;
-/// Size in bytes of the code of runs of others from which on it is read again, for each core.
-const MAX_KEPT_CODE: usize = 32 << 20;
+/// Size of the kept code of runs of others, in bytes for each core, from which on the next file takes the place of all others.
+const MAX_KEPT_CODE_BYTES: usize = 32 << 20;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
 
@@ -511,16 +511,19 @@ struct CodeReader {
     files: HashMap<(String, String), Option<CodeFile>>,
     /// Size of the files in bytes.
     bytes: usize,
+    max_bytes: usize,
 }
 
 struct CodeFile {
     text: String,
+    /// Places of the lines in the text.
     lines: Vec<Range<usize>>,
 }
 
 impl CodeReader {
     fn new(repo: Option<Repo>, head: String) -> Self {
-        Self { repo, head, commits: HashMap::new(), files: HashMap::new(), bytes: 0 }
+        let max_bytes = MAX_KEPT_CODE_BYTES;
+        Self { repo, head, commits: HashMap::new(), files: HashMap::new(), bytes: 0, max_bytes }
     }
 
     /// Returns the lines of a finding in the commit `snapshot`, or in HEAD where that is not here. From HEAD, they count only if
@@ -556,21 +559,23 @@ impl CodeReader {
     }
 
     fn file(&mut self, commit: &str, path: &str) -> Option<&CodeFile> {
-        if self.bytes > MAX_KEPT_CODE {
-            self.files.clear();
-            self.bytes = 0;
+        let Self { repo, files, bytes, max_bytes, .. } = self;
+        let key = (commit.to_owned(), path.to_owned());
+        // A file that is larger than all that is kept stays while findings in it follow each other.
+        if *bytes > *max_bytes && !files.contains_key(&key) {
+            files.clear();
+            *bytes = 0;
         }
-        let Self { repo, files, bytes, .. } = self;
-        let file = files.entry((commit.to_owned(), path.to_owned())).or_insert_with(|| {
+        let file = files.entry(key).or_insert_with(|| {
             let content = repo.as_ref()?.regular_file_at(commit, path).ok().flatten()?;
             let text = String::from_utf8_lossy(&content).into_owned();
-            *bytes += text.len();
             let start = text.as_ptr() as usize;
             let range = |line: &str| {
                 let at = line.as_ptr() as usize - start;
                 at..at + line.len()
             };
-            let lines = text.lines().map(range).collect();
+            let lines: Vec<Range<usize>> = text.lines().map(range).collect();
+            *bytes += text.len() + lines.len() * size_of::<Range<usize>>();
             Some(CodeFile { text, lines })
         });
         file.as_ref()
@@ -581,7 +586,33 @@ impl CodeReader {
 mod tests {
     use super::*;
     use crate::domain::MergedReport;
+    use crate::runner::fixture::RunnerFixture;
     use crate::team::outgoing::keep_sent_reports;
+
+    #[test]
+    fn a_file_that_is_larger_than_all_that_is_kept_is_read_once_for_its_findings() {
+        let fixture = RunnerFixture::new();
+        let commit = fixture.commit_files(&[("a.rs", b"one\ntwo\n"), ("b.rs", b"three\n")]);
+        let repo = Repo::discover(&fixture.services.repo.root()).ok();
+        let mut code = CodeReader { max_bytes: 0, ..CodeReader::new(repo, String::new()) };
+        let quote = |code: &mut CodeReader, path: &str, line: u32| {
+            let finding: Finding = serde_json::from_value(serde_json::json!({
+                "finding_id": format!("f_{:016}", 1), "first_run_id": format!("ar_{:026}", 1),
+                "last_run_id": format!("ar_{:026}", 1), "priority": 1, "severity": "high", "confidence": "high",
+                "kind": "CORRECTNESS", "title": "t", "explanation": "e", "repo_relative_path": path, "line_start": line,
+                "line_end": line, "quoted_code": "", "status": "open", "detail_ref": "outputs/x.json",
+                "reported_at": "2026-11-27T10:00:00Z",
+            }))
+            .expect("a finding");
+            code.quote(&commit, &finding)
+        };
+        assert_eq!(quote(&mut code, "b.rs", 1).as_deref(), Some("three"));
+        assert_eq!(quote(&mut code, "a.rs", 1).as_deref(), Some("one"));
+        // Nothing can be read any more.
+        code.repo = None;
+        assert_eq!(quote(&mut code, "a.rs", 2).as_deref(), Some("two"));
+        assert_eq!(quote(&mut code, "b.rs", 1), None, "it made room");
+    }
 
     #[test]
     fn a_line_that_names_no_wanted_finding_is_not_parsed() {
