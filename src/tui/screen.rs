@@ -21,7 +21,8 @@ const MIN_ERASE_BLANKS: u16 = 6;
 /// Most unchanged cells between two changes that are shorter to rewrite than to skip.
 const MAX_REWRITE_CELLS: u16 = 3;
 /// Attributes that show on a blank.
-pub(super) const SHOWN_ON_BLANKS: Modifier = Modifier::REVERSED.union(Modifier::UNDERLINED);
+pub(super) const SHOWN_ON_BLANKS: Modifier =
+    Modifier::REVERSED.union(Modifier::UNDERLINED).union(Modifier::CROSSED_OUT);
 
 /// Contents of the terminal, and the next frame.
 #[derive(Debug)]
@@ -208,9 +209,7 @@ impl Screen {
                 }
                 let cell = &new[column];
                 // A blank can use any style with its background and without lines.
-                let fits = is_space(cell)
-                    && pen.bg == cell.bg
-                    && !pen.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT);
+                let fits = is_space(cell) && pen.bg == cell.bg && !pen.modifier.intersects(SHOWN_ON_BLANKS);
                 if !fits {
                     let modifier = cell.modifier & *attributes;
                     write_sgr(bytes, &mut pen, SgrState { fg: cell.fg, bg: cell.bg, modifier });
@@ -391,12 +390,18 @@ enum SgrColor {
 }
 
 fn to_sgr_color(colour: Color) -> SgrColor {
-    SgrColor::Named(match colour {
-        Color::Reset => return SgrColor::Default,
-        Color::Indexed(n) if n > 15 => return SgrColor::Indexed(n),
-        Color::Rgb(r, g, b) => return SgrColor::Rgb(r, g, b),
-        Color::Indexed(n) => n,
-        Color::Black => 0,
+    match colour {
+        Color::Reset => SgrColor::Default,
+        Color::Indexed(n) if n > 15 => SgrColor::Indexed(n),
+        Color::Rgb(r, g, b) => SgrColor::Rgb(r, g, b),
+        Color::Indexed(n) => SgrColor::Named(n),
+        named => SgrColor::Named(number_named_color(named)),
+    }
+}
+
+/// Returns the number of a colour that has a name, 0 to 15; 0 for another one.
+pub(super) fn number_named_color(color: Color) -> u8 {
+    match color {
         Color::Red => 1,
         Color::Green => 2,
         Color::Yellow => 3,
@@ -412,7 +417,8 @@ fn to_sgr_color(colour: Color) -> SgrColor {
         Color::LightMagenta => 13,
         Color::LightCyan => 14,
         Color::White => 15,
-    })
+        Color::Black | Color::Reset | Color::Indexed(_) | Color::Rgb(..) => 0,
+    }
 }
 
 #[cfg(test)]
@@ -474,6 +480,22 @@ mod tests {
             let written = bytes(text, is_unknown);
             assert!(written.contains(text), "{text}: {written:?}");
         }
+    }
+
+    #[test]
+    fn a_blank_that_was_crossed_out_is_erased() {
+        let crossed = Style::new().add_modifier(Modifier::CROSSED_OUT);
+        let mut screen = Screen::new(20, 1);
+        let mut draw = |text: &str, style: Style| {
+            let bytes = screen.draw_frame(|buffer| {
+                buffer.set_string(0, 0, text, style);
+                None
+            });
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        draw("ab cd", crossed);
+        let written = draw("ab", Style::new().fg(Color::Red));
+        assert!(written.contains("ab\x1b[m\x1b[K"), "{written:?}");
     }
 
     #[test]

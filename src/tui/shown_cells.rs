@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use ratatui::buffer::Cell;
 use ratatui::style::Color;
 
-use super::screen::{SHOWN_ON_BLANKS, measure_symbol};
+use super::screen::{SHOWN_ON_BLANKS, measure_symbol, number_named_color};
 
 /// Length that stands for a text in [`LongTexts`].
 const LONG: u8 = 5;
 /// Number of texts from which on [`LongTexts`] is emptied. A screen has few of them: flags and letters with several marks.
-const MANY_TEXTS: usize = 4096;
+const MAX_LONG_TEXTS: usize = 4096;
 
 /// Look of a cell: two are equal if the terminal shows the same. A blank has no colour but its background, and no
 /// attributes.
@@ -59,6 +59,7 @@ impl ShownCell {
 /// Returns a number that no other colour has; 0 for [`Color::Reset`].
 #[inline(always)]
 fn pack_color(color: Color) -> u32 {
+    const NAMED: u32 = 1 << 24;
     const INDEXED: u32 = 2 << 24;
     const RGB: u32 = 3 << 24;
     // What the themes use, before the rest.
@@ -66,32 +67,8 @@ fn pack_color(color: Color) -> u32 {
         Color::Reset => 0,
         Color::Rgb(red, green, blue) => RGB | u32::from_le_bytes([red, green, blue, 0]),
         Color::Indexed(number) => INDEXED | u32::from(number),
-        named => number_color(named),
+        named => NAMED | u32::from(number_named_color(named)),
     }
-}
-
-/// Returns the number of a colour that has a name.
-fn number_color(color: Color) -> u32 {
-    const NAMED: u32 = 1 << 24;
-    let number = match color {
-        Color::Red => 1,
-        Color::Green => 2,
-        Color::Yellow => 3,
-        Color::Blue => 4,
-        Color::Magenta => 5,
-        Color::Cyan => 6,
-        Color::Gray => 7,
-        Color::DarkGray => 8,
-        Color::LightRed => 9,
-        Color::LightGreen => 10,
-        Color::LightYellow => 11,
-        Color::LightBlue => 12,
-        Color::LightMagenta => 13,
-        Color::LightCyan => 14,
-        Color::White => 15,
-        _ => 0,
-    };
-    NAMED | number
 }
 
 /// Texts of cells that take more than four bytes, by number.
@@ -119,7 +96,7 @@ impl LongTexts {
 
     /// Returns true if the texts should be cleared, together with the cells that use them.
     pub fn are_many(&self) -> bool {
-        self.texts.len() > MANY_TEXTS
+        self.texts.len() > MAX_LONG_TEXTS
     }
 
     /// Forgets all texts. Cells that were packed before mean nothing any more.
@@ -160,6 +137,7 @@ mod tests {
             (cell(" ", own, red, none), cell(" ", own, own, none), false),
             (cell(" ", red, own, reversed), cell(" ", own, own, reversed), false),
             (cell(" ", own, own, reversed), cell(" ", own, own, none), false),
+            (cell(" ", own, own, Modifier::CROSSED_OUT), cell(" ", own, own, none), false),
             // Texts of one to four bytes, and longer ones.
             (cell("é", own, own, none), cell("è", own, own, none), false),
             (cell("漢", own, own, none), cell("漢", own, own, none), true),
