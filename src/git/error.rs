@@ -1,5 +1,6 @@
 //! Defines the errors of the git module; each names its path and, where possible, a remedy.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -279,6 +280,15 @@ fn path_of_other_owner(message: &str) -> Option<&str> {
     rest.split_once('\'').map(|(path, _)| path)
 }
 
+/// Returns a path as a word of a command line of a shell. A remote may name any path.
+fn quote_path(path: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,".contains(c);
+    match !path.is_empty() && path.chars().all(is_plain) {
+        true => path.into(),
+        false => format!("'{}'", path.replace('\'', r"'\''")).into(),
+    }
+}
+
 /// Returns the next step for a ref that a remote refuses; `what` is its reason.
 fn refused_ref_hint(what: &str) -> String {
     let is_about = |words: &[&str]| words.iter().any(|words| what.contains(words));
@@ -313,7 +323,8 @@ impl GitError {
             Self::NotARepository { .. } => "change into a repository, or make one with `git init`".to_owned(),
             Self::NotAGitDir { .. } => "unset GIT_DIR, or let it name the .git folder of a repository".to_owned(),
             Self::NotOwned { path } => {
-                format!("if you trust it, run `git config --global --add safe.directory {}`", path.display())
+                let path = path.to_string_lossy();
+                format!("if you trust it, run `git config --global --add safe.directory {}`", quote_path(&path))
             }
             Self::Unsupported { .. } => {
                 "a clone with the default formats (SHA-1 objects, files as refs) works".to_owned()
@@ -373,7 +384,7 @@ impl GitError {
             ),
             Self::Remote { what, .. } if path_of_other_owner(what).is_some() => format!(
                 "the repository belongs to somebody else: if you trust them, run `git config --global --add safe.directory {}`",
-                path_of_other_owner(what).unwrap_or_default()
+                quote_path(path_of_other_owner(what).unwrap_or_default())
             ),
             Self::Remote { .. } => "nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it, and `revdeck team join REMOTE` takes another one".to_owned(),
             Self::RefusedRef { what, .. } => refused_ref_hint(what),
@@ -468,6 +479,11 @@ mod tests {
                 "detected dubious ownership in repository at '/srv/it.git'",
                 "run `git config --global --add safe.directory /srv/it.git`",
             ),
+            (
+                "ls-remote",
+                "detected dubious ownership in repository at '/srv/my team; true.git'",
+                "run `git config --global --add safe.directory '/srv/my team; true.git'`",
+            ),
         ] {
             let hint = remote(task, what).hint().unwrap_or_default();
             assert!(hint.contains(expected), "{what}: {hint}");
@@ -489,6 +505,24 @@ mod tests {
         ] {
             let hint = refused(what).hint().unwrap_or_default();
             assert!(hint.contains(expected) && hint.contains("`revdeck team join REMOTE`"), "{what}: {hint}");
+        }
+    }
+
+    #[test]
+    fn a_path_in_a_command_is_one_word() {
+        for (path, expected) in [
+            ("/srv/it.git", "/srv/it.git"),
+            ("/srv/größe_1-2+3", "/srv/größe_1-2+3"),
+            ("/srv/my team.git", "'/srv/my team.git'"),
+            ("/srv/$(id)", "'/srv/$(id)'"),
+            ("/srv/ada's", r"'/srv/ada'\''s'"),
+            ("~/x", "'~/x'"),
+            ("*", "'*'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quote_path(path), expected);
+            let hint = GitError::NotOwned { path: path.into() }.hint().unwrap_or_default();
+            assert!(hint.ends_with(&format!("safe.directory {expected}`")), "{hint}");
         }
     }
 
