@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::app::{App, FindingListLine, Pane};
-use super::doc::TextColumns;
-use super::draw::painter::to_shown_text;
+use super::draw::painter::{count_columns, to_shown_text};
 use super::short_title::{ShortTitle, shorten_finding};
 use crate::config::FindingGrouping;
 use crate::store::{FindingRow, StoreView};
@@ -32,16 +31,14 @@ pub struct FindingText {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownText {
     pub text: String,
-    /// Columns of the text; at most a quarter of [`u16::MAX`], so that widths can be added.
+    /// See [`count_columns`].
     pub columns: u16,
 }
 
 impl ShownText {
     fn new(app: &App, text: &str) -> Self {
-        const MAX_COLUMNS: u16 = u16::MAX / 4;
         let text = to_shown_text(app, text).into_owned();
-        let columns = u16::try_from(text.width()).unwrap_or(MAX_COLUMNS).min(MAX_COLUMNS);
-        Self { text, columns }
+        Self { columns: count_columns(&text), text }
     }
 }
 
@@ -60,37 +57,43 @@ impl FindingText {
 
 /// Texts of the visible findings, and of some others, by the index of the finding in the view.
 #[derive(Debug, Default)]
-pub struct FindingTexts {
-    /// What the texts follow from besides the findings.
-    basis: Option<Basis>,
+pub struct FindingTextCache {
+    /// State from which the texts were made; `None` before the first ones.
+    inputs: Option<TextInputs>,
     texts: HashMap<u32, FindingText>,
 }
 
+/// State of the cockpit on which the texts of findings depend. It holds the view, so that no other one can have its address.
 #[derive(Debug)]
-struct Basis {
+struct TextInputs {
     view: Arc<StoreView>,
     grouping: FindingGrouping,
     is_revealed: bool,
 }
 
-impl Basis {
-    fn of(app: &App) -> Self {
+impl TextInputs {
+    fn from_app(app: &App) -> Self {
         let view = Arc::clone(&app.store.view);
         Self { view, grouping: app.finding_list.arrangement.grouping, is_revealed: app.detail.revealed.is_some() }
     }
 
-    fn is_of(&self, app: &App) -> bool {
+    fn is_current(&self, app: &App) -> bool {
         Arc::ptr_eq(&self.view, &app.store.view)
             && self.grouping == app.finding_list.arrangement.grouping
             && self.is_revealed == app.detail.revealed.is_some()
     }
 }
 
+impl FindingTextCache {
+    fn is_current(&self, app: &App) -> bool {
+        self.inputs.as_ref().is_some_and(|inputs| inputs.is_current(app))
+    }
+}
+
 /// Returns the texts of a finding, by its index in the view: those that are kept, or new ones.
-pub fn texts_of(app: &App, index: u32) -> Cow<'_, FindingText> {
+pub fn find_texts(app: &App, index: u32) -> Cow<'_, FindingText> {
     let kept = &app.finding_list.texts;
-    let is_current = kept.basis.as_ref().is_some_and(|basis| basis.is_of(app));
-    match kept.texts.get(&index).filter(|_| is_current) {
+    match kept.texts.get(&index).filter(|_| kept.is_current(app)) {
         Some(texts) => Cow::Borrowed(texts),
         None => Cow::Owned(FindingText::new(app, &app.store.view.finding(index as usize))),
     }
@@ -99,8 +102,8 @@ pub fn texts_of(app: &App, index: u32) -> Cow<'_, FindingText> {
 /// Makes the texts of the findings that the next frame shows, where they are missing.
 pub fn prepare_texts(app: &mut App) {
     let mut kept = std::mem::take(&mut app.finding_list.texts);
-    if !kept.basis.as_ref().is_some_and(|basis| basis.is_of(app)) || kept.texts.len() > MAX_KEPT {
-        kept = FindingTexts { basis: Some(Basis::of(app)), texts: HashMap::new() };
+    if !kept.is_current(app) || kept.texts.len() > MAX_KEPT {
+        kept = FindingTextCache { inputs: Some(TextInputs::from_app(app)), texts: HashMap::new() };
     }
     let height = app.layout().pane(Pane::Findings).map_or(0, |area| usize::from(area.body.height));
     let list = &app.finding_list;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::tui::filter::{FilterOverrides, FindingFilter};
 use crate::tui::finding_order::{FindingArrangement, FindingQuery, FindingTotals, ListedFindings};
-use crate::tui::finding_texts::FindingTexts;
+use crate::tui::finding_texts::FindingTextCache;
 use crate::tui::request_counter::RequestCounter;
 use crate::tui::saved_filters::SavedFilters;
 
@@ -96,7 +96,7 @@ pub struct FindingList {
     /// Row at which the range being marked starts; `None` outside range marking.
     pub mark_range_start: Option<usize>,
     /// Texts of the rows on the screen.
-    pub texts: FindingTexts,
+    pub texts: FindingTextCache,
 }
 
 /// Change of the filter by the choice of a run or a file.

@@ -10,7 +10,7 @@ use super::super::empty_list::{EmptyList, explain_empty_list};
 use super::super::filter;
 use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
-use super::super::finding_texts::{FindingText, ShownText, texts_of};
+use super::super::finding_texts::{FindingText, ShownText, find_texts};
 use super::super::layout::PaneArea;
 use super::super::pages::priority_label;
 use super::super::theme::Role;
@@ -72,7 +72,8 @@ impl<'a> VisibleLine<'a> {
             FindingListLine::Header(group) => Self::Header(group),
             FindingListLine::Finding { at, line } => {
                 let index = *app.finding_list.rows.get(at)?;
-                Self::Finding { at, line, finding: app.store.view.finding(index as usize), texts: texts_of(app, index) }
+                let (finding, texts) = (app.store.view.finding(index as usize), find_texts(app, index));
+                Self::Finding { at, line, finding, texts }
             }
         })
     }

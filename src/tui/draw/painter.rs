@@ -35,11 +35,16 @@ pub fn to_shown_text<'t>(app: &App, text: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// Returns the width of a text as [`Painter::draw_text`] draws it, in columns; at most a quarter of [`u16::MAX`], so that widths
-/// can be added.
+/// Returns the width of a text as [`Painter::draw_text`] draws it, see [`count_columns`].
 pub fn measure_shown(app: &App, text: &str) -> u16 {
-    const MAX_WIDTH: u16 = u16::MAX / 4;
-    u16::try_from(to_shown_text(app, text).width()).unwrap_or(MAX_WIDTH).min(MAX_WIDTH)
+    count_columns(&to_shown_text(app, text))
+}
+
+/// Returns the columns of a text that [`to_shown_text`] has returned; at most a quarter of [`u16::MAX`], so that widths can be
+/// added.
+pub fn count_columns(shown: &str) -> u16 {
+    const MAX_COLUMNS: u16 = u16::MAX / 4;
+    u16::try_from(shown.width()).unwrap_or(MAX_COLUMNS).min(MAX_COLUMNS)
 }
 
 /// Buffer with the state that drawing needs.

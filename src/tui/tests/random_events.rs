@@ -22,7 +22,7 @@ use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder, TeamStatus};
 use crate::tui::app::{App, MotionMode, ReviewedFile, ReviewedFiles, RunSubject};
 use crate::tui::diff::DiffRequest;
-use crate::tui::finding_texts::{FindingText, texts_of};
+use crate::tui::finding_texts::{FindingText, find_texts};
 use crate::tui::input::InputParser;
 use crate::tui::message::{
     AppCommand, AppMessage, DetailSubject, ExitCause, FileListRow, FileListState, ReviewReply, RunFile, Tab,
@@ -360,7 +360,7 @@ fn check_screen(app: &App, hint: &str) {
     // The texts that are kept for the rows are those that would be made now.
     for index in app.finding_list.rows.iter().take(64) {
         let fresh = FindingText::new(app, &app.store.view.finding(*index as usize));
-        assert_eq!(*texts_of(app, *index), fresh, "finding {index}; {hint}");
+        assert_eq!(*find_texts(app, *index), fresh, "finding {index}; {hint}");
     }
     let unsafe_cell = buffer.content().iter().find(|cell| cell.symbol().chars().any(is_unsafe));
     assert!(unsafe_cell.is_none(), "{columns}x{rows}: {unsafe_cell:?}; {hint}");
