@@ -170,6 +170,8 @@ pub enum MotionMode {
 pub struct StoreState {
     /// View that the lists show.
     pub view: Arc<StoreView>,
+    /// View that was read last, while its findings are filtered; `None` once the lists show it.
+    pub next_view: Option<Arc<StoreView>>,
     /// Heartbeats of the working runs, by run id.
     pub pulses: Vec<(String, Heartbeat)>,
     /// Facts from which the freshness of the runs is derived.

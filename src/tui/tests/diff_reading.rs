@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::diff::{Sides, of_run, place, sample, sample_finding};
 use super::support::*;
 use crate::domain::{OmissionReason, Priority, Time};
+use crate::store::StoreViewBuilder;
 use crate::tui::diff::{DiffFile, DiffPage, DiffRequest, DiffTexts};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 
@@ -114,4 +115,32 @@ fn many_files_open_at_once_and_texts_are_read_as_they_come_into_sight() {
     type_text(&mut app, "nowhere");
     press(&mut app, "Enter n");
     assert!(screen(&app).contains("\"nowhere\" is not in what was read; 4"), "{}", screen(&app));
+}
+
+#[test]
+fn the_diff_follows_the_view_of_a_large_store_and_not_the_one_before() {
+    let with = |findings: u32| {
+        let run = run_id(3);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(run_row(&run));
+        for n in 0..findings {
+            builder.finding(finding_row(&finding_id(n), &run));
+        }
+        complete(builder)
+    };
+    let reads_diff = |commands: &[AppCommand]| {
+        commands.iter().any(|command| matches!(command, AppCommand::Load { tab: Tab::Diff, .. }))
+    };
+    let mut app = showing(160, 48, with(10));
+    press(&mut app, "1");
+    sample().show(&mut app, DetailSubject::Run(run_id(3)), None);
+    let commands = send(&mut app, AppMessage::StoreRead { view: with(5_000), written: 0 });
+    assert!(!reads_diff(&commands), "the view is not shown yet");
+    let asked = commands.into_iter().find_map(|command| match command {
+        AppCommand::Filter { serial, view, query } => Some((serial, view, query)),
+        _ => None,
+    });
+    let (serial, view, query) = asked.expect("a request");
+    let listed = query.list(&view);
+    assert!(reads_diff(&send(&mut app, AppMessage::Filtered { serial, view, listed })));
 }

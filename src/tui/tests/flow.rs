@@ -333,6 +333,35 @@ fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
 }
 
 #[test]
+fn a_filter_while_a_new_view_is_filtered_does_not_bring_the_old_one_back() {
+    let mut app = showing(160, 48, many(5_000));
+    let answer = |app: &mut App, commands: Vec<AppCommand>| {
+        for command in commands {
+            if let AppCommand::Filter { serial, view, query } = command {
+                let listed = query.list(&view);
+                send(app, AppMessage::Filtered { serial, view, listed });
+            }
+        }
+    };
+    let commands = send(&mut app, AppMessage::StoreRead { view: many(5_001), written: 0 });
+    answer(&mut app, commands);
+    assert_eq!(app.store.view.finding_count(), 5_001);
+    for is_answered_late in [false, true] {
+        let count = app.store.view.finding_count() + 1;
+        let first = send(&mut app, AppMessage::StoreRead { view: many(count as u32), written: 0 });
+        // What the same look at the store has found, too.
+        let second = send(&mut app, AppMessage::Snoozed(Arc::default()));
+        // Of several requests, the thread may answer the last one only.
+        if is_answered_late {
+            answer(&mut app, first);
+        }
+        answer(&mut app, second);
+        assert_eq!(app.store.view.finding_count(), count, "{is_answered_late}");
+        assert!(app.store.next_view.is_none(), "{is_answered_late}");
+    }
+}
+
+#[test]
 fn the_detail_follows_and_answers_for_others_are_dropped() {
     let mut app = showing(160, 48, view());
     let commands = press(&mut app, "j");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
+use super::super::diff;
 use super::super::empty_list::{EmptyList, explain_empty_list};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
 use super::super::filter_terms::{TermKind, close_quote, quote, split_terms};
@@ -40,7 +41,8 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
         app.opening = OpeningLook::Asked;
         commands.push(AppCommand::ReviewOnOpen);
     }
-    request_filter(app, view, commands);
+    app.store.next_view = Some(view);
+    request_filter(app, commands);
 }
 
 /// Says where the first findings of a repository are.
@@ -54,8 +56,10 @@ fn welcome_first_finding(app: &mut App) {
     }
 }
 
-/// Filters the findings of `view`; view and rows are replaced together.
-fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCommand>) {
+/// Filters the findings of the view that was read last; view and rows are replaced together.
+fn request_filter(app: &mut App, commands: &mut Vec<AppCommand>) {
+    // The answer replaces those to earlier requests, so that one about the shown view would take the next one away.
+    let view = Arc::clone(app.store.next_view.as_ref().unwrap_or(&app.store.view));
     let serial = app.finding_list.filter_requests.begin();
     let query = app.finding_list.query();
     if view.finding_count() <= MAX_INLINE_FILTER_FINDINGS {
@@ -70,14 +74,14 @@ fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCom
 pub fn rearrange(app: &mut App, arrangement: FindingArrangement, commands: &mut Vec<AppCommand>) {
     app.finding_list.arrangement = arrangement;
     app.finding_list.mark_range_start = None;
-    request_filter(app, Arc::clone(&app.store.view), commands);
+    request_filter(app, commands);
 }
 
 /// Applies which findings are snoozed; those that were snoozed just now stay in the list.
 pub fn apply_snoozed(app: &mut App, snoozed: Arc<SnoozedFindings>, commands: &mut Vec<AppCommand>) {
     Arc::make_mut(&mut app.finding_list.overrides).snoozed = snoozed;
     app.detail.stale |= matches!(app.detail.subject, DetailSubject::Finding(_));
-    request_filter(app, Arc::clone(&app.store.view), commands);
+    request_filter(app, commands);
 }
 
 /// Applies the state of the exchange with the team, and follows a team that was joined since.
@@ -91,7 +95,7 @@ pub fn apply_team(app: &mut App, team: Option<TeamStatus>, commands: &mut Vec<Ap
     if *app.finding_list.overrides.disputed != disputed {
         Arc::make_mut(&mut app.finding_list.overrides).disputed = Arc::new(disputed);
         app.detail.stale |= matches!(app.detail.subject, DetailSubject::Finding(_));
-        request_filter(app, Arc::clone(&app.store.view), commands);
+        request_filter(app, commands);
     }
 }
 
@@ -122,14 +126,14 @@ pub fn refilter(app: &mut App, commands: &mut Vec<AppCommand>) {
         commands.push(AppCommand::LoadReported { run: run.to_owned() });
     }
     app.finding_list.mark_range_start = None;
-    request_filter(app, Arc::clone(&app.store.view), commands);
+    request_filter(app, commands);
 }
 
 /// Applies the list of findings that a run reported, if the filter still names the run.
 pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<AppCommand>) {
     if app.finding_list.filter.named_runs().any(|named| named == run) {
         Arc::make_mut(&mut app.finding_list.overrides).reported.insert(run, findings);
-        request_filter(app, Arc::clone(&app.store.view), commands);
+        request_filter(app, commands);
         notify_if_empty(app);
     }
 }
@@ -155,6 +159,7 @@ pub fn apply_filtered(
     // Until the whole store is read, the list stays at its most important finding.
     let is_at_start = !app.store.view.complete && app.finding_list.cursor.selected == 0;
     let at = if is_at_start { 0 } else { find_new_position(app, &view, &listed.rows) };
+    app.store.next_view = app.store.next_view.take().filter(|next| !Arc::ptr_eq(next, &view));
     app.store.view = view;
     app.finding_list.set_rows(listed);
     app.file_list.outdate_findings();
@@ -170,6 +175,8 @@ pub fn apply_filtered(
         rebuild_runs(app, run.as_deref());
         let same_finding = shown_before == finding_page_key(app);
         mark_stale_detail(app, same_finding);
+        // The marks of the diff follow new findings and decisions.
+        app.detail.stale |= diff::is_shown(app);
         if serial == RequestCounter::FIRST {
             set_first_focus(app);
         }
@@ -228,7 +235,7 @@ pub fn select_finding(app: &mut App, id: &str, commands: &mut Vec<AppCommand>) {
     }
     pin_finding(Arc::make_mut(&mut app.finding_list.overrides), id);
     app.finding_list.awaited = Some(id.to_owned());
-    request_filter(app, Arc::clone(&app.store.view), commands);
+    request_filter(app, commands);
 }
 
 /// Selects the row of a finding. Returns false if it is not listed.

@@ -91,8 +91,6 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::StoreRead { view, written } => {
             views::apply_change(app, &ViewChange::StoreRead(&view), &mut commands);
             data::apply_view(app, view, written, &mut commands);
-            // Its marks follow new findings and decisions.
-            app.detail.stale |= diff::is_shown(app);
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
         AppMessage::Pulses(pulses) => apply_pulses(app, pulses, &mut commands),
