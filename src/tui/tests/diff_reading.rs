@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::diff::{Sides, of_run, place, sample, sample_finding};
 use super::support::*;
-use crate::domain::{OmissionReason, Priority, Time};
-use crate::store::StoreViewBuilder;
+use crate::domain::{OmissionReason, Priority, RunStatus, Time};
+use crate::store::{RunRow, StoreViewBuilder};
 use crate::tui::diff::{DiffFile, DiffPage, DiffRequest, DiffTexts};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 
@@ -143,4 +143,25 @@ fn the_diff_follows_the_view_of_a_large_store_and_not_the_one_before() {
     let (serial, view, query) = asked.expect("a request");
     let listed = query.list(&view);
     assert!(reads_diff(&send(&mut app, AppMessage::Filtered { serial, view, listed })));
+}
+
+#[test]
+fn a_diff_that_waits_for_a_snapshot_is_read_again_when_the_run_has_ended_meanwhile() {
+    let with = |status| {
+        let run = run_id(3);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { status, ..run_row(&run) });
+        complete(builder)
+    };
+    let mut app = showing(160, 48, with(RunStatus::Pending));
+    press(&mut app, "1");
+    app.detail.tab = Tab::Diff;
+    let page = DiffPage { run: run_id(3), note: Some("There is no snapshot yet.".to_owned()), ..DiffPage::default() };
+    let subject = DetailSubject::Run(run_id(3));
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(Arc::new(page).into()) });
+    for is_read in [true, false] {
+        let commands = send(&mut app, AppMessage::StoreRead { view: with(RunStatus::Completed), written: 0 });
+        let reads = commands.iter().any(|command| matches!(command, AppCommand::Load { tab: Tab::Diff, .. }));
+        assert_eq!(reads, is_read, "{}", screen(&app));
+    }
 }

@@ -152,6 +152,7 @@ pub fn apply_filtered(
     let same_view = Arc::ptr_eq(&view, &app.store.view);
     let run = app.selected_run().map(|run| run.id.to_owned());
     let shown_before = finding_page_key(app);
+    let is_run_active_before = is_page_of_active_run(app);
     let line = app.finding_list.selected_line();
     if !same_view {
         announce::announce_changes(app, &view, commands);
@@ -175,8 +176,8 @@ pub fn apply_filtered(
         rebuild_runs(app, run.as_deref());
         let same_finding = shown_before == finding_page_key(app);
         mark_stale_detail(app, same_finding);
-        // The marks of the diff follow new findings and decisions.
-        app.detail.stale |= diff::is_shown(app);
+        // The marks of the diff follow new findings and decisions. A run may have gone from its first state to its end meanwhile.
+        app.detail.stale |= diff::is_shown(app) || is_run_active_before;
         if serial == RequestCounter::FIRST {
             set_first_focus(app);
         }
@@ -253,9 +254,8 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
         (None, _) => false,
         (Some(_), Tab::Ledger) => true,
         (Some((DetailSubject::Finding(_), ..)), Tab::Page | Tab::Diff) => !same_finding || is_showing_active_run(app),
-        (Some((DetailSubject::Run(run) | DetailSubject::File { run, .. }, ..)), _) => {
-            let status = app.store.view.run_index(run).map(|index| app.store.view.run(index).status);
-            status.is_none_or(|status| !status.is_terminal()) || is_showing_active_run(app)
+        (Some((DetailSubject::Run(_) | DetailSubject::File { .. }, ..)), _) => {
+            is_page_of_active_run(app) || is_showing_active_run(app)
         }
         (Some(_), Tab::Log) => app.has_active_runs() || is_showing_active_run(app),
         // The patch changes with the fixes, not with the view.
@@ -279,6 +279,13 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
             app.file_list.outdate_run();
         }
     }
+}
+
+/// Returns true if the page is about a run, or a file of one, that has not ended in the view, or that the view does not have.
+fn is_page_of_active_run(app: &App) -> bool {
+    let Some((DetailSubject::Run(run) | DetailSubject::File { run, .. }, ..)) = &app.detail.page else { return false };
+    let view = &app.store.view;
+    view.run_index(run).is_none_or(|index| !view.run_status(index).is_terminal())
 }
 
 /// Returns true if the page was read before its run ended.
