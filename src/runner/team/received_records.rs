@@ -530,9 +530,9 @@ impl CodeReader {
     /// they give the finding its id.
     fn quote(&mut self, snapshot: &str, finding: &Finding) -> Option<String> {
         let path = &finding.repo_relative_path;
-        let is_certain = self.has_commit(snapshot) && self.file(snapshot, path).is_some();
+        let is_certain = self.has_commit(snapshot) && self.read_file(snapshot, path).is_some();
         let head = self.head.clone();
-        let file = self.file(if is_certain { snapshot } else { &head }, path)?;
+        let file = self.read_file(if is_certain { snapshot } else { &head }, path)?;
         let first = usize::try_from(finding.line_start).ok()?.checked_sub(1)?;
         let count = usize::try_from(finding.line_end.saturating_sub(finding.line_start).saturating_add(1))
             .ok()?
@@ -546,6 +546,7 @@ impl CodeReader {
         (!lines.is_empty() && (is_certain || gives_id())).then_some(quote)
     }
 
+    /// Returns true if the repository has a commit.
     fn has_commit(&mut self, commit: &str) -> bool {
         if commit.is_empty() {
             return false;
@@ -558,7 +559,8 @@ impl CodeReader {
         is_here
     }
 
-    fn file(&mut self, commit: &str, path: &str) -> Option<&CodeFile> {
+    /// Returns a file of a commit; `None` if it is not here, or no regular file.
+    fn read_file(&mut self, commit: &str, path: &str) -> Option<&CodeFile> {
         let Self { repo, files, bytes, max_bytes, .. } = self;
         let key = (commit.to_owned(), path.to_owned());
         // A file that is larger than all that is kept stays while findings in it follow each other.
