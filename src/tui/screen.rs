@@ -114,9 +114,23 @@ impl Screen {
         let cursor = draw(&mut self.next);
         self.is_drawn = true;
         self.bytes.clear();
-        self.write_difference();
+        self.write_difference(self.next.area);
         self.write_cursor(cursor);
         self.stale = false;
+        &self.bytes
+    }
+
+    /// Draws only a part of a frame with `draw` into an empty buffer, and returns the bytes that update that part of the terminal.
+    /// The whole frame has to follow: it corrects what stands beside the part. Empty if the terminal's contents are unknown, or if
+    /// rows are written as wholes.
+    pub fn draw_part(&mut self, part: Rect, draw: impl FnOnce(&mut Buffer)) -> &[u8] {
+        self.prepare_next_frame();
+        self.bytes.clear();
+        if !self.stale && !self.writes_whole_rows && self.cursor.is_none() {
+            draw(&mut self.next);
+            self.is_drawn = true;
+            self.write_difference(part.intersection(self.next.area));
+        }
         &self.bytes
     }
 
@@ -152,31 +166,35 @@ impl Screen {
         }
     }
 
-    fn write_difference(&mut self) {
+    fn write_difference(&mut self, part: Rect) {
         let Self { shown, long_texts, next, row, stale, bytes, attributes, writes_whole_rows, .. } = self;
         let width = next.area.width;
+        let (left, right) = (part.left(), part.right());
+        let columns = usize::from(left)..usize::from(right);
         let mut pen = SGR_DEFAULT;
         // Position of the cursor; unknown at first.
         let mut at: Option<(u16, u16)> = None;
-        for y in 0..next.area.height {
+        for y in part.top()..part.bottom() {
             let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
             let (old, new) = (shown.get_mut(line.clone()).unwrap_or_default(), &next.content[line]);
             row.clear();
             if !*stale {
-                row.extend(new.iter().map(|cell| ShownCell::pack(cell, long_texts)));
-                if *old == row[..] {
+                // What stands before the part is not looked at.
+                row.resize(columns.start, ShownCell::BLANK);
+                row.extend(new[columns.clone()].iter().map(|cell| ShownCell::pack(cell, long_texts)));
+                if old[columns.clone()] == row[columns.clone()] {
                     continue;
                 }
             }
             let is_whole = *writes_whole_rows;
-            let mut x = if is_whole { first_written_column(old, new) } else { 0 };
+            let mut x = if is_whole { first_written_column(old, new) } else { left };
             // Cells before this column are written although they look the same: writing what is left of them may have
             // changed them.
             let mut disturbed = 0;
-            while x < width {
+            while x < right {
                 if !*stale && !is_whole && x >= disturbed {
                     x = skip_same_cells(old, row, new, x);
-                    if x == width {
+                    if x == right {
                         break;
                     }
                 }
@@ -190,7 +208,7 @@ impl Screen {
                 }
                 move_to(bytes, new, pen, at, x, y);
                 let blanks = if is_blank(&new[column]) && (!is_whole || new[column..].iter().all(is_blank)) {
-                    let run = new[column..].iter().take_while(|cell| is_blank(cell)).count();
+                    let run = new[column..columns.end].iter().take_while(|cell| is_blank(cell)).count();
                     u16::try_from(run).unwrap_or(0)
                 } else {
                     0
@@ -230,8 +248,8 @@ impl Screen {
                     x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
                 at = certain.then_some((x, y));
             }
-            if old.len() == row.len() {
-                old.copy_from_slice(row);
+            if !*stale {
+                old[columns.clone()].copy_from_slice(&row[columns.clone()]);
             }
         }
         if !bytes.is_empty() {
@@ -253,13 +271,13 @@ pub fn find_missing_attributes(variable: impl Fn(&str) -> Option<String>) -> Mod
     missing
 }
 
-/// Returns the first column from `from` on whose cell differs; the width of the row if none does. A wide cell whose second
-/// column differs counts from its first one. `row` is `new`, packed.
+/// Returns the first column from `from` on whose cell differs; the length of `row` if none does. A wide cell whose second
+/// column differs counts from its first one. `row` is `new`, packed, up to the last column that counts.
 fn skip_same_cells(old: &[ShownCell], row: &[ShownCell], new: &[Cell], from: u16) -> u16 {
     let start = usize::from(from);
     let same = old[start..].iter().zip(&row[start..]).take_while(|(old, new)| old == new).count();
     let end = start + same;
-    let is_in_wide_cell = same > 0 && end < new.len() && cell_width(&new[end - 1]) > 1;
+    let is_in_wide_cell = same > 0 && end < row.len() && cell_width(&new[end - 1]) > 1;
     from + u16::try_from(same - usize::from(is_in_wide_cell)).unwrap_or(0)
 }
 
@@ -461,6 +479,64 @@ mod tests {
             }
         }
         (sizes, terminal)
+    }
+
+    #[test]
+    fn a_part_that_is_drawn_first_changes_nothing_beside_it_and_the_frame_adds_the_rest() {
+        let bar = Style::new().bg(Color::Indexed(236));
+        // Text in a pane at columns 2 to 9 of rows 1 and 2, and text beside it.
+        type Look<'a> = ([&'a str; 2], &'a str);
+        let draw_pane = |buffer: &mut Buffer, rows: [&str; 2]| {
+            for (text, y) in rows.into_iter().zip(1..) {
+                buffer.set_stringn(2, y, text, 8, bar);
+            }
+        };
+        let draw_all = |buffer: &mut Buffer, (rows, beside): Look<'_>| {
+            draw_pane(buffer, rows);
+            for y in 0..4 {
+                buffer.set_string(11, y, beside, Style::new());
+            }
+        };
+        let rows_of = |terminal: &vt100::Parser| terminal.screen().rows(0, 20).collect::<Vec<_>>();
+        let pane = Rect::new(2, 1, 8, 2);
+        let looks: [Look<'_>; 6] = [
+            (["one", "two"], "beside"),
+            (["漢字漢字", "two"], "beside"),
+            (["a漢b", ""], "next"),
+            (["12345678", "12345678"], "next"),
+            (["", "👍🏽x"], "漢字"),
+            (["", "👍🏽x"], "漢字"),
+        ];
+        let mut screen = Screen::new(20, 4);
+        let mut terminal = vt100::Parser::new(4.try_into().expect("rows"), 20.try_into().expect("columns"), 0);
+        assert!(screen.draw_part(pane, |_| {}).is_empty(), "nothing is known of the terminal");
+        let mut before = None;
+        for (rows, beside) in looks {
+            let mut expected = Screen::new(20, 4);
+            let mut fresh = vt100::Parser::new(4.try_into().expect("rows"), 20.try_into().expect("columns"), 0);
+            fresh.process(expected.draw_frame(|buffer| {
+                draw_all(buffer, (rows, beside));
+                None
+            }));
+            if let Some(before) = before {
+                terminal.process(screen.draw_part(pane, |buffer| draw_pane(buffer, rows)));
+                let mut mixed = Screen::new(20, 4);
+                let mut half = vt100::Parser::new(4.try_into().expect("rows"), 20.try_into().expect("columns"), 0);
+                half.process(mixed.draw_frame(|buffer| {
+                    draw_all(buffer, (rows, before));
+                    None
+                }));
+                assert_eq!(rows_of(&terminal), rows_of(&half), "only the pane: {rows:?}");
+            }
+            let rest = screen.draw_frame(|buffer| {
+                draw_all(buffer, (rows, beside));
+                None
+            });
+            assert!(before != Some(beside) || rest.is_empty(), "{rows:?}: nothing is left to write");
+            terminal.process(rest);
+            assert_eq!(rows_of(&terminal), rows_of(&fresh), "{rows:?} {beside}");
+            before = Some(beside);
+        }
     }
 
     #[test]

@@ -13,10 +13,10 @@ mod plain;
 mod runs;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Pane};
-use super::layout::ScreenLayout;
+use super::layout::{PaneArea, ScreenLayout};
 pub(crate) use detail::{draw_line, tab_name};
 pub(crate) use frame::{footer_actions, footer_end, selection_style, window_overlay_style};
 pub(crate) use hints::key_at as hinted_key_at;
@@ -30,6 +30,27 @@ pub fn draw(app: &App, buffer: &mut Buffer) -> Option<Position> {
         canvas.paint(buffer);
     }
     cursor
+}
+
+/// Returns the list with the focus and its area; `None` if another part of the screen has the keys, or stands in front.
+pub fn find_focused_list(app: &App) -> Option<(Pane, Rect)> {
+    let layout = app.layout();
+    let is_list = app.panes.focus != Pane::Detail && !app.display.plain && !layout.too_small;
+    let is_in_front = app.views.is_empty() && app.sequence_hints().is_empty();
+    // A canvas paints all of the screen.
+    if !is_list || !is_in_front || app.display.themes.canvas().is_some() {
+        return None;
+    }
+    let area = layout.pane(app.panes.focus)?;
+    Some((app.panes.focus, area.title.union(area.body)))
+}
+
+/// Draws only a list: what a key changes first.
+pub fn draw_list(app: &App, pane: Pane, buffer: &mut Buffer) {
+    let layout = app.layout();
+    if let Some(area) = layout.pane(pane) {
+        draw_pane(&mut Painter::new(app, buffer), pane, area);
+    }
 }
 
 fn draw_contents(app: &App, buffer: &mut Buffer) -> Option<Position> {
@@ -66,16 +87,16 @@ fn draw_panes(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     if let Some(area) = layout.divider {
         frame::draw_divider(painter, area);
     }
-    if let Some(area) = layout.pane(Pane::Runs) {
-        runs::draw(painter, area);
+    for (pane, area) in Pane::ALL.into_iter().filter_map(|pane| Some((pane, layout.pane(pane)?))) {
+        draw_pane(painter, pane, area);
     }
-    if let Some(area) = layout.pane(Pane::Findings) {
-        findings::draw(painter, area);
-    }
-    if let Some(area) = layout.pane(Pane::Files) {
-        files::draw(painter, area);
-    }
-    if let Some(area) = layout.pane(Pane::Detail) {
-        detail::draw(painter, area);
+}
+
+fn draw_pane(painter: &mut Painter<'_>, pane: Pane, area: PaneArea) {
+    match pane {
+        Pane::Runs => runs::draw(painter, area),
+        Pane::Findings => findings::draw(painter, area),
+        Pane::Files => files::draw(painter, area),
+        Pane::Detail => detail::draw(painter, area),
     }
 }
