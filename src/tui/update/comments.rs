@@ -185,6 +185,9 @@ pub fn is_undone_first(command: &AppCommand) -> bool {
 /// Says that a comment was stored, or opens its editor again with the reason why not.
 pub fn apply_written(app: &mut App, result: Result<WrittenComment, String>) {
     let sent = app.comments.sent.pop_front();
+    // An error of git would tell nobody the reason.
+    let is_gone = app.store.gone_repository.is_some();
+    let result = result.map_err(|error| if is_gone { "the repository is gone".to_owned() } else { error });
     match (result, sent) {
         (Ok(written), sent) => {
             app.detail.diff.clear_range();
