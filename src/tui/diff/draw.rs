@@ -53,7 +53,7 @@ impl<'a> DiffLook<'a> {
     pub(super) fn new(diff: &'a DiffPane, file: usize) -> Self {
         Self {
             diff,
-            columns: diff.columns(),
+            columns: diff.columns_of(file),
             shift: diff.shift(),
             wanted: "",
             cursor: None,

@@ -114,9 +114,14 @@ impl DiffPane {
         self.shift
     }
 
-    /// Returns where numbers and texts stand.
+    /// Returns where numbers and texts of files with two sides stand.
     pub fn columns(&self) -> DiffColumns {
         self.columns
+    }
+
+    /// Returns where numbers and texts of a file stand, given by its index.
+    pub fn columns_of(&self, file: usize) -> DiffColumns {
+        self.file(file).map_or(self.columns, |(known, _)| self.columns.of_file(known))
     }
 
     /// Returns the number of rows on the screen.
@@ -325,9 +330,9 @@ impl DiffPane {
     }
 
     /// Returns true if two sides can stand beside each other: never on a plain screen. Without an old side, as for a whole
-    /// tree, the same lines would stand on both.
+    /// tree, the same lines would stand on both; among new and deleted files only, one side would be empty.
     pub fn has_two_sides(&self) -> bool {
-        !self.is_plain && !self.page.from.is_empty()
+        !self.is_plain && !self.page.from.is_empty() && self.page.files.iter().any(|file| !file.has_one_side())
     }
 
     /// Returns true if two sides stand beside each other at this width.
@@ -613,7 +618,7 @@ impl DiffPane {
             is_folded: pane.is_folded,
             open_findings: &self.render_texts(file, pane, self.columns.width),
             expanded: &pane.expanded,
-            columns: self.columns,
+            columns: self.columns.of_file(file),
             note: pane.note(file),
             caption: pane.caption(),
         });
