@@ -123,12 +123,17 @@ impl FindingColumns {
         let place_share = if body.width >= MIN_PROBLEM_COLUMNS { WIDE_PLACE_SHARE } else { NARROW_PLACE_SHARE };
         let columns =
             Self { place: place.min(place_share.of(body.width)), symbol: symbol.min(SYMBOL_SHARE.of(body.width)) };
-        let symbol = match is_narrow {
+        let (symbol, texts) = match is_narrow {
+            // Places that need the room get it, unless symbols and problems fit beside their share.
+            true if columns.place + columns.symbol + problem > room => (columns.symbol, symbol.saturating_sub(GAP)),
             // A longer symbol moves the problem of its row.
-            true => columns.symbol,
-            false => symbol.min(columns.symbol.max(room.saturating_sub(columns.place + problem))),
+            true => (columns.symbol, columns.symbol + problem),
+            false => {
+                let symbol = symbol.min(columns.symbol.max(room.saturating_sub(columns.place + problem)));
+                (symbol, symbol + problem)
+            }
         };
-        let texts = whole.max(symbol + problem);
+        let texts = texts.max(whole);
         Self { place: place.min(columns.place.max(room.saturating_sub(texts))), symbol }
     }
 }

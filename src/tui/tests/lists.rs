@@ -604,6 +604,23 @@ fn a_narrow_row_shows_the_problem_in_the_room_that_place_and_symbol_leave() {
 }
 
 #[test]
+fn a_narrow_row_keeps_the_place_where_a_problem_has_no_room() {
+    let run = run_id(1);
+    let list = |path: &str, title: &str| {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(run_row(&run)).finding(FindingRow { path, title, ..finding_row(&finding_id(1), &run) });
+        let shown = screen(&showing(100, 30, complete(builder)));
+        let row = shown.lines().filter_map(|row| row.split('│').next()).find(|row| row.contains(":48"));
+        row.unwrap_or_else(|| panic!("{shown}")).trim().to_owned()
+    };
+    let row = list("src/mod_0/file_0.py", "unused parameter `work_0_0`");
+    assert_eq!(row, "○ src/mod_0/file_0.py:48  work_0_0");
+    // A path that does not fit anyway leaves room for the problem.
+    let row = list("src/of/a/folder/with/a/long/name/file_0.py", "unused parameter `f`");
+    assert!(row.starts_with("○ …") && row.contains(":48") && row.contains("f  unused"), "{row}");
+}
+
+#[test]
 fn a_place_with_joined_emoji_is_whole_where_there_is_room() {
     let (run, found) = (run_id(1), finding_id(1));
     let mut builder = StoreViewBuilder::default();
