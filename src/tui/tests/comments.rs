@@ -230,6 +230,8 @@ fn undo_withdraws_what_was_just_written_and_then_undoes_decisions() {
     let commands = press(&mut app, "u");
     assert_eq!(dismissed(&commands), [(finding_id(9), "withdrawn".to_owned())]);
     store(&mut app, commands);
+    let said = app.notice.as_ref().map(|notice| notice.text.clone());
+    assert_eq!(said, Some(format!("comment withdrawn at {} · u brings it back", finding_id(9))));
     let commands = press(&mut app, "u");
     assert!(commands.iter().any(|command| matches!(command, AppCommand::Triage(TriageOrder::Undo))), "{commands:?}");
     assert!(app.decisions.last.is_none(), "a dot does not repeat it");

@@ -11,7 +11,7 @@ use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
 use crate::runner::{OWN_REVIEWER, WrittenComment};
 
 /// Reason with which a comment is dismissed that its author takes back.
-const WITHDRAWN: &str = "withdrawn";
+pub(super) const WITHDRAWN: &str = "withdrawn";
 
 /// Opens the editor of a comment about the line at the cursor of the diff, or about the marked range; without a diff, about
 /// the line of the selected finding.
