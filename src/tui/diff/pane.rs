@@ -420,6 +420,21 @@ impl DiffPane {
         self.keep_place(|pane| pane.lay_out(file));
     }
 
+    /// Unfolds the files that are folded because the user has viewed them, for a view in which no key folds a file.
+    pub fn unfold_viewed(&mut self) {
+        let is_left_out = |at: usize| self.page.files.get(at).is_some_and(|file| file.left_out.is_some());
+        let viewed: Vec<usize> = (0..self.files.len())
+            .filter(|at| self.files[*at].is_folded && self.files[*at].is_viewed && !is_left_out(*at))
+            .collect();
+        if viewed.is_empty() {
+            return;
+        }
+        for at in viewed {
+            self.files[at].is_folded = false;
+        }
+        self.keep_place(Self::lay_out_all);
+    }
+
     /// Shows the texts of the findings that satisfy a condition, and hides those of all others.
     pub fn open_findings(&mut self, is_open: impl Fn(&DiffFinding) -> bool) {
         let page = Arc::clone(&self.page);

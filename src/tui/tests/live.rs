@@ -179,6 +179,24 @@ fn screens() {
 }
 
 #[test]
+fn a_file_that_the_user_has_viewed_lights_up_like_the_others() {
+    let mut app = showing(160, 48, working(RunStatus::Completed));
+    press(&mut app, "1 V");
+    reply(&mut app, LiveReply::Run { run: run(), page: Ok(live_page(entries(), RunStatus::Completed)) });
+    let mut page = (*diff_page()).clone();
+    for file in &mut page.files {
+        file.is_viewed = true;
+    }
+    // Also when the diff is read again.
+    for _ in 0..2 {
+        let commands = reply(&mut app, LiveReply::Diff(Arc::new(page.clone())));
+        sides().answer(&mut app, commands);
+        let shown = screen(&app);
+        assert!(shown.contains("let more = 1;") && !shown.contains("▸ src/"), "{shown}");
+    }
+}
+
+#[test]
 fn the_header_does_not_repeat_what_the_first_row_says_of_the_run() {
     let header = |app: &App| screen(app).lines().next().unwrap_or_default().to_owned();
     let mut app = following(160, 48);
