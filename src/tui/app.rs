@@ -429,12 +429,13 @@ impl App {
         if hints > 1 {
             return layout.with_notice(hints - 1);
         }
-        // Above the line of a prompt stands the reason why its text was not accepted. The window of dismissals has it
-        // inside.
+        // Above the line of a prompt stands the reason why its text was not accepted, or a long question. The window of
+        // dismissals has it inside.
         let prompt =
             self.views.front_as::<PromptView>().filter(|prompt| !matches!(prompt.kind, InputPromptKind::Reason { .. }));
-        if let Some(error) = prompt.map(|prompt| prompt.error.as_str()).filter(|error| !error.is_empty()) {
-            return layout.with_notice(doc::wrap_words(error, layout.notice_width()).len() + 1);
+        let above = prompt.map_or(0, |prompt| prompt.lines_above(layout.notice_width()).len());
+        if above > 0 {
+            return layout.with_notice(above + 1);
         }
         match self.current_notice() {
             Some((_, text)) => layout.with_notice(doc::wrap_words(&text, layout.notice_width()).len()),

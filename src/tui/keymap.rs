@@ -93,7 +93,8 @@ impl KeyContext {
         before.chain(views).chain(fixed().filter(|context| *context >= Self::Triage)).collect()
     }
 
-    fn has_global_fallback(self) -> bool {
+    /// Returns true if a key that the context does not name is looked up in [`KeyContext::Global`].
+    pub fn has_global_fallback(self) -> bool {
         self < Self::Menu && self != Self::Global
     }
 

@@ -1,5 +1,6 @@
 //! Measures the columns of a diff: where numbers and texts stand, and which part of a line a row shows.
 
+use super::model::DiffFile;
 use crate::tui::doc::TextColumns;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -14,6 +15,11 @@ pub struct DiffColumns {
 }
 
 impl DiffColumns {
+    /// Returns the columns for a file: a new or deleted one is unified, because the half of its other side would be empty.
+    pub fn of_file(self, file: &DiffFile) -> Self {
+        Self { is_side_by_side: self.is_side_by_side && !file.has_one_side(), ..self }
+    }
+
     /// Returns the width of the text of a line, if the numbers have this many digits.
     pub fn text_width(self, digits: usize) -> usize {
         let used = match self.is_side_by_side {

@@ -21,6 +21,10 @@ use crate::domain::{Priority, text};
 
 /// Columns between the facts of a header. Added and removed lines, which belong together, have one column between them.
 const FACT_GAP: u16 = 2;
+/// Columns of the sign of a fold in the header of a file, with the space after it.
+const FOLD_COLUMNS: u16 = 2;
+/// Columns of a path, or of the whole path if it is shorter, that facts in the header of a file leave to it.
+const MIN_PATH_COLUMNS: usize = 9;
 /// Columns of a header that has room for more than the word why a file was left out of the review.
 const MIN_WORDY_HEADER: u16 = 60;
 
@@ -49,7 +53,7 @@ impl<'a> DiffLook<'a> {
     pub(super) fn new(diff: &'a DiffPane, file: usize) -> Self {
         Self {
             diff,
-            columns: diff.columns(),
+            columns: diff.columns_of(file),
             shift: diff.shift(),
             wanted: "",
             cursor: None,
@@ -125,20 +129,26 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
         painter.set_overlay_style(Some(style));
     }
     let mut right = area.right();
-    // Draws a fact from the right, with a gap at its left.
-    let mut put = |painter: &mut Painter<'_>, text: &str, role: Role, gap: u16| {
-        let width = text.width() as u16;
-        if right > area.x + width + gap + 11 {
-            right -= width + gap;
-            // Without the tint of changed lines: the numbers are no code.
-            let style = Style { bg: None, ..painter.style(role) };
-            painter.draw_styled_text(right + gap, area.y, width, text, style);
+    let path_room = FOLD_COLUMNS + known.path.width().min(MIN_PATH_COLUMNS) as u16;
+    // Draws a fact of one or more texts from the right, with a gap at its left, if that leaves room for the path.
+    let mut put = |painter: &mut Painter<'_>, texts: &[(String, Role)]| {
+        let columns = |text: &str| text.width() as u16 + 1;
+        let width = texts.iter().map(|(text, _)| columns(text)).sum::<u16>();
+        if right > area.x + width + 1 + path_room {
+            right -= width + 1;
+            let mut x = right + FACT_GAP;
+            for (text, role) in texts {
+                // Without the tint of changed lines: the numbers are no code.
+                let style = Style { bg: None, ..painter.style(*role) };
+                painter.draw_styled_text(x, area.y, columns(text), text, style);
+                x += columns(text);
+            }
         }
     };
     if pane.is_viewed {
-        put(painter, &format!("{} viewed", glyphs.done), Role::Good, FACT_GAP);
+        put(painter, &[(format!("{} viewed", glyphs.done), Role::Good)]);
     } else if let Some((marked @ 1.., all)) = pane.count_marked_changes() {
-        put(painter, &format!("{} {marked}/{all} viewed", glyphs.done), Role::Good, FACT_GAP);
+        put(painter, &[(format!("{} {marked}/{all} viewed", glyphs.done), Role::Good)]);
     }
     for priority in Priority::ALL.into_iter().rev() {
         let is_counted = |finding: &&DiffFinding| {
@@ -148,23 +158,28 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
         };
         let count = known.findings.iter().filter(is_counted).count();
         if count > 0 {
-            put(painter, &format!("{count} {}", priority_label(priority)), Role::from_priority(priority), FACT_GAP);
+            let fact = format!("{count} {}", priority_label(priority));
+            put(painter, &[(fact, Role::from_priority(priority))]);
         }
     }
     let (added, removed) = DiffFile::count_lines(pane.blocks(known));
-    if removed > 0 {
-        put(painter, &format!("-{removed}"), Role::Removed, 1);
-    }
-    if added > 0 {
-        put(painter, &format!("+{added}"), Role::Added, FACT_GAP);
+    // Both or none: one of them alone would look like the whole change.
+    let lines = [(added, '+', Role::Added), (removed, '-', Role::Removed)];
+    let lines: Vec<(String, Role)> = lines
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, sign, role)| (format!("{sign}{count}"), role))
+        .collect();
+    if !lines.is_empty() {
+        put(painter, &lines);
     }
     if pane.differs_only_in_space() && pane.note(known).is_none() {
-        put(painter, ONLY_SPACE, Role::Muted, FACT_GAP);
+        put(painter, &[(ONLY_SPACE.to_owned(), Role::Muted)]);
     }
     if let Some(reason) = known.left_out {
         let has_room = area.width >= MIN_WORDY_HEADER;
         let fact = if has_room { format!("not reviewed: {reason}") } else { reason.to_string() };
-        put(painter, &fact, Role::Muted, FACT_GAP);
+        put(painter, &[(fact, Role::Muted)]);
     }
     let fold = if pane.is_folded { glyphs.folded } else { glyphs.unfolded };
     let mut x = area.x + painter.draw_text(area.x, area.y, 1, fold, Role::Faint) + 1;

@@ -227,7 +227,8 @@ fn toggle_option(app: &mut App, action: Action) {
         Action::Wrap => "long lines are cut",
         Action::IgnoreSpace if diff.toggle_space() => "white space is ignored",
         Action::IgnoreSpace => "white space counts again",
-        _ if !diff.has_two_sides() => "there is no old side: this is the whole tree, or a first commit",
+        _ if diff.page().from.is_empty() => "there is no old side: this is the whole tree, or a first commit",
+        _ if !diff.has_two_sides() => "no file here has two sides: all are new or deleted",
         _ => {
             diff.toggle_side_by_side();
             return;

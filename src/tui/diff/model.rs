@@ -104,6 +104,16 @@ impl DiffFile {
         self.new_blob.clone().or_else(|| self.old_blob.as_ref().map(|blob| format!("-{blob}"))).unwrap_or_default()
     }
 
+    /// Returns true if the file is new or deleted. One whose content the snapshot lacks has a new side all the same.
+    pub fn has_one_side(&self) -> bool {
+        let is_stored = self.left_out.is_none() && !self.is_unstored && self.reviewed_at.is_none();
+        match (&self.old_blob, &self.new_blob) {
+            (None, Some(_)) => self.blocks.iter().all(|block| block.old_lines == 0),
+            (Some(_), None) => is_stored && self.blocks.iter().all(|block| block.new_lines == 0),
+            _ => false,
+        }
+    }
+
     /// Returns the numbers of added and removed lines.
     pub fn count_lines(blocks: &[ChangeBlock]) -> (u32, u32) {
         blocks.iter().fold((0, 0), |(added, removed), block| (added + block.new_lines, removed + block.old_lines))
@@ -403,6 +413,31 @@ mod tests {
         texts.find_change_without_space(&[block], &LineTable::new(old.into()), &LineTable::new(new.into()));
         let kept = texts.without_space.map(|change| change.blocks);
         assert_eq!(kept, Some(vec![ChangeBlock { old: 1, old_lines: 1, new: 1, new_lines: 1 }]));
+    }
+
+    #[test]
+    fn new_and_deleted_files_have_one_side() {
+        let block = |old_lines, new_lines| ChangeBlock { old: 1, old_lines, new: 1, new_lines };
+        let file = |old: Option<&str>, new: Option<&str>, block| DiffFile {
+            old_blob: old.map(str::to_owned),
+            new_blob: new.map(str::to_owned),
+            blocks: vec![block],
+            ..DiffFile::default()
+        };
+        for (file, expected, title) in [
+            (file(None, Some("1a"), block(0, 3)), true, "new"),
+            (file(Some("1a"), None, block(3, 0)), true, "deleted"),
+            (file(Some("1a"), Some("1b"), block(0, 3)), false, "lines were added"),
+            (file(None, None, block(0, 3)), false, "left out: nobody knows"),
+            (file(None, Some("1a"), block(1, 3)), false, "lines were removed"),
+            (
+                DiffFile { is_unstored: true, ..file(Some("1a"), None, block(3, 0)) },
+                false,
+                "too large for the snapshot",
+            ),
+        ] {
+            assert_eq!(file.has_one_side(), expected, "{title}");
+        }
     }
 
     #[test]

@@ -114,9 +114,14 @@ impl DiffPane {
         self.shift
     }
 
-    /// Returns where numbers and texts stand.
+    /// Returns where numbers and texts of files with two sides stand.
     pub fn columns(&self) -> DiffColumns {
         self.columns
+    }
+
+    /// Returns where numbers and texts of a file stand, given by its index.
+    pub fn columns_of(&self, file: usize) -> DiffColumns {
+        self.file(file).map_or(self.columns, |(known, _)| self.columns.of_file(known))
     }
 
     /// Returns the number of rows on the screen.
@@ -325,9 +330,9 @@ impl DiffPane {
     }
 
     /// Returns true if two sides can stand beside each other: never on a plain screen. Without an old side, as for a whole
-    /// tree, the same lines would stand on both.
+    /// tree, the same lines would stand on both; among new and deleted files only, one side would be empty.
     pub fn has_two_sides(&self) -> bool {
-        !self.is_plain && !self.page.from.is_empty()
+        !self.is_plain && !self.page.from.is_empty() && self.page.files.iter().any(|file| !file.has_one_side())
     }
 
     /// Returns true if two sides stand beside each other at this width.
@@ -413,6 +418,21 @@ impl DiffPane {
             pane.is_folded = is_folded;
         }
         self.keep_place(|pane| pane.lay_out(file));
+    }
+
+    /// Unfolds the files that are folded because the user has viewed them, for a view in which no key folds a file.
+    pub fn unfold_viewed(&mut self) {
+        let is_left_out = |at: usize| self.page.files.get(at).is_some_and(|file| file.left_out.is_some());
+        let viewed: Vec<usize> = (0..self.files.len())
+            .filter(|at| self.files[*at].is_folded && self.files[*at].is_viewed && !is_left_out(*at))
+            .collect();
+        if viewed.is_empty() {
+            return;
+        }
+        for at in viewed {
+            self.files[at].is_folded = false;
+        }
+        self.keep_place(Self::lay_out_all);
     }
 
     /// Shows the texts of the findings that satisfy a condition, and hides those of all others.
@@ -613,7 +633,7 @@ impl DiffPane {
             is_folded: pane.is_folded,
             open_findings: &self.render_texts(file, pane, self.columns.width),
             expanded: &pane.expanded,
-            columns: self.columns,
+            columns: self.columns.of_file(file),
             note: pane.note(file),
             caption: pane.caption(),
         });

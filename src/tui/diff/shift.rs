@@ -46,9 +46,14 @@ impl DiffPane {
         })
     }
 
+    /// Returns the width of the texts of the narrowest file on the screen.
     fn visible_text_width(&self) -> usize {
-        let digits = self.file_at(self.top()).map_or(2, |file| self.files()[file].layout.digits);
-        self.columns().text_width(digits)
+        let last = (self.top() + self.height()).min(self.row_count()).saturating_sub(1);
+        let (Some(first), Some(last)) = (self.file_at(self.top()), self.file_at(last)) else {
+            return self.columns().text_width(2);
+        };
+        let width = |file| self.columns_of(file).text_width(self.files()[file].layout.digits);
+        (first..=last).map(width).min().unwrap_or_else(|| width(first))
     }
 
     fn widest_visible_line(&self) -> usize {
@@ -57,7 +62,7 @@ impl DiffPane {
             let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(row)? else { return None };
             let texts = self.files()[file].read_texts()?;
             let width = |side, line: Option<u32>| texts.side(side).line(line?).map(TextColumns::width);
-            width(DiffPageSide::Old, code.old.filter(|_| code.new.is_none() || self.columns().is_side_by_side))
+            width(DiffPageSide::Old, code.old.filter(|_| code.new.is_none() || self.columns_of(file).is_side_by_side))
                 .max(width(DiffPageSide::New, code.new))
         });
         widths.max().unwrap_or(0)

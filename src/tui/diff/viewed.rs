@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::super::app::{App, NoticeLevel};
+use super::super::keymap::{Action, KeyContext};
 use super::super::message::AppCommand;
 use super::file_pane::FilePane;
 use super::keys::is_shown;
@@ -134,14 +135,13 @@ impl DiffPane {
     }
 }
 
-/// Marks the change at the cursor as viewed, or takes the mark back. A file whose last change gets its mark is viewed, too; the
+/// Marks the change at the cursor as viewed, or takes the mark back; at none, such as on a header, goes to the next one that is
+/// not viewed, because nobody marks what they have not seen. A file whose last change gets its mark is viewed, too; the
 /// other changes of a viewed file stay viewed.
 pub fn toggle_change(app: &mut App, commands: &mut Vec<AppCommand>) {
     let at = Time::from_millisecond(app.now).unwrap_or_default();
     let diff = &app.detail.diff;
-    let Some((file, change)) = diff.change_at_cursor() else {
-        return app.show_notice(NoticeLevel::Info, "no change at the cursor");
-    };
+    let Some((file, change)) = diff.change_at_cursor() else { return go_to_unviewed(app) };
     let Some((known, pane)) = diff.file(file) else { return };
     let names = pane.read_texts().map(|texts| texts.change_names.as_slice()).unwrap_or_default();
     let Some(name) = names.get(change) else {
@@ -158,6 +158,18 @@ pub fn toggle_change(app: &mut App, commands: &mut Vec<AppCommand>) {
         marks.push(mark(&known.content_key(), true));
     }
     commands.push(AppCommand::MarkChanges(marks));
+}
+
+/// Goes to the next change that is not viewed, else to the one before, and says which key marks it.
+fn go_to_unviewed(app: &mut App) {
+    let diff = &mut app.detail.diff;
+    let is_found = diff.go_to(DiffTarget::Unviewed, true) || diff.go_to(DiffTarget::Unviewed, false);
+    let said = match app.keymap.key_of(KeyContext::Detail, Action::ViewedChange) {
+        _ if !is_found => "no unviewed change in the unfolded files".to_owned(),
+        Some(key) => format!("{key} marks this change as viewed"),
+        None => "this change is not viewed yet".to_owned(),
+    };
+    app.show_notice(NoticeLevel::Info, said);
 }
 
 /// Returns the marks of the changes of a file that is to be viewed or not as a whole: so those that stay as they are keep their

@@ -20,8 +20,11 @@ use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, text};
 use crate::store::FindingRow;
 
-/// Width from which a row has a column for the problem beside place and symbol.
+/// Width from which a row has a column for the problem beside place and symbol. A narrower row shows the problem where place
+/// and symbol leave room.
 const MIN_PROBLEM_COLUMNS: u16 = 60;
+/// Room from which a narrow row shows the beginning of a problem that does not fit.
+const MIN_PROBLEM_ROOM: u16 = 8;
 /// Width from which a row names the kind.
 const MIN_KIND_COLUMNS: u16 = 120;
 /// Width of the column of kinds, with the space after it.
@@ -92,21 +95,22 @@ impl FindingColumns {
     fn measure(app: &App, body: Rect, visible: &[VisibleLine<'_>]) -> Self {
         let list = &app.finding_list;
         let grouping = list.arrangement.grouping;
-        let has_problem = has_problem_column(list.row_height, body.width);
+        let has_two_lines = list.row_height > 1;
+        let is_narrow = body.width < MIN_PROBLEM_COLUMNS;
         // Longest place, symbol, problem beside a symbol, and text without a symbol.
         let (mut place, mut symbol, mut problem, mut whole) = (0, 0, 0, 0);
         for visible in visible {
             let VisibleLine::Finding { line: 0, finding, texts, .. } = visible else { continue };
             place = place.max(texts.place.columns + GAP);
-            if has_problem && has_own_symbol(texts) {
+            if !has_two_lines && has_own_symbol(texts) {
                 symbol = symbol.max(texts.symbol.columns + GAP);
-                problem = problem.max(texts.problem.columns);
+                problem = problem.max(texts.problem.columns.min(if is_narrow { MIN_PROBLEM_ROOM } else { u16::MAX }));
                 continue;
             }
-            whole = whole.max(match (has_problem, texts.symbol.text.as_str()) {
-                (false, "") if list.row_height > 1 => measure_shown(app, finding.kind.label()),
-                (true, _) | (_, "") => texts.problem.columns,
-                (false, _) => texts.symbol.columns,
+            whole = whole.max(match texts.symbol.text.is_empty() {
+                true if has_two_lines => measure_shown(app, finding.kind.label()),
+                false if has_two_lines || is_narrow => texts.symbol.columns,
+                _ => texts.problem.columns,
             });
         }
         let others = [
@@ -120,8 +124,17 @@ impl FindingColumns {
         let place_share = if body.width >= MIN_PROBLEM_COLUMNS { WIDE_PLACE_SHARE } else { NARROW_PLACE_SHARE };
         let columns =
             Self { place: place.min(place_share.of(body.width)), symbol: symbol.min(SYMBOL_SHARE.of(body.width)) };
-        let symbol = symbol.min(columns.symbol.max(room.saturating_sub(columns.place + problem)));
-        let texts = whole.max(symbol + problem);
+        let (symbol, texts) = match is_narrow {
+            // Places that need the room get it, unless symbols and problems fit beside their share.
+            true if columns.place + columns.symbol + problem > room => (columns.symbol, symbol.saturating_sub(GAP)),
+            // A longer symbol moves the problem of its row.
+            true => (columns.symbol, columns.symbol + problem),
+            false => {
+                let symbol = symbol.min(columns.symbol.max(room.saturating_sub(columns.place + problem)));
+                (symbol, symbol + problem)
+            }
+        };
+        let texts = texts.max(whole);
         Self { place: place.min(columns.place.max(room.saturating_sub(texts))), symbol }
     }
 }
@@ -162,11 +175,6 @@ fn has_status_column(app: &App, width: u16) -> bool {
 
 fn has_kind_column(grouping: FindingGrouping, width: u16) -> bool {
     width >= MIN_KIND_COLUMNS && grouping != FindingGrouping::Kind
-}
-
-/// Returns true if a row shows the problem beside the symbol.
-fn has_problem_column(row_height: usize, width: u16) -> bool {
-    row_height <= 1 && width >= MIN_PROBLEM_COLUMNS
 }
 
 /// Returns true if a row shows the symbol before the problem.
@@ -315,15 +323,27 @@ fn draw_finding(
         room -= painter.draw_text_right(left, y, room, mark, role) + 1;
     }
     let mut draw = |x: u16, width: u16, shown: &ShownText, role| painter.draw_shown(x, y, width, &shown.text, role);
-    if list.row_height > 1 || (width < MIN_PROBLEM_COLUMNS && !symbol.text.is_empty()) {
+    if list.row_height > 1 {
         match symbol.text.is_empty() {
             true => painter.draw_text(left, y, room, finding.kind.label(), strong),
             false => draw(left, room, symbol, strong),
         };
         return;
     }
+    let is_narrow = width < MIN_PROBLEM_COLUMNS;
     if !has_own_symbol(texts) {
-        draw(left, room, problem, strong);
+        // A whole title names its symbol. What is left of a cut one may not.
+        let is_cut = is_narrow && !symbol.text.is_empty() && problem.columns > room;
+        draw(left, room, if is_cut { symbol } else { problem }, strong);
+        return;
+    }
+    if is_narrow {
+        let used = draw(left, room, symbol, strong);
+        let problem_at = columns.symbol.max(used + GAP);
+        let rest = room.saturating_sub(problem_at);
+        if rest >= MIN_PROBLEM_ROOM.min(problem.columns) {
+            draw(left + problem_at, rest, problem, plain);
+        }
         return;
     }
     let symbol_width = columns.symbol.clamp(1, room.max(1));

@@ -131,7 +131,7 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     painter.draw_text(x + 3, y + last as u16, width.saturating_sub(4), &rest, role);
 }
 
-/// Draws five to seven keys that are useful in the current context.
+/// Draws the keys that are useful in the current context, as many as the screen has room for.
 pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
     let Rect { y, width, .. } = area;
@@ -180,11 +180,14 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
                 unfold_label(app).map(|label| (A::Unfold, label))
             };
             let first = [A::Open, A::Review].map(|action| (action, action.footer_label())).into_iter().chain(third);
-            let last = [A::Ledger, A::Filter, A::Help, A::Quit].map(|action| (action, action.footer_label()));
+            let last = [A::Ledger, A::Filter, A::Palette, A::Help, A::Quit];
+            let last = last.map(|action| (action, action.footer_label()));
             return first.chain(pause_action(app)).chain(last).collect();
         }
-        KeyContext::Findings => vec![A::Addressed, A::Dismiss, A::Diff, A::Triage, A::Filter, A::Help, A::Quit],
-        KeyContext::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Help, A::Quit],
+        KeyContext::Findings => {
+            vec![A::Addressed, A::Dismiss, A::Diff, A::Triage, A::Filter, A::Comment, A::Palette, A::Help, A::Quit]
+        }
+        KeyContext::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Palette, A::Help, A::Quit],
         KeyContext::Detail if diff::is_shown(app) => return diff::footer_actions(app),
         KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
             let chosen = update::chosen_fold(app).and_then(|at| app.detail.doc.folds.get(at));

@@ -122,7 +122,7 @@ fn list_reports(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
     }
     if let Some(seen) = &page.relocation {
         let place = format_location(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
-        let what = format!("seen at {place} by run {}; reported at {}", seen.run.run_id, seen.reported);
+        let what = format!("seen at {place} in {}; reported at {}", app.name_record(&seen.run), seen.reported);
         reports.push((Some(seen.run.created_at), what));
     }
     reports

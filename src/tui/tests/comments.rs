@@ -115,6 +115,31 @@ fn triage_mode_says_that_the_snapshot_of_a_finding_is_gone() {
 }
 
 #[test]
+fn the_reason_why_a_comment_was_not_written_is_said_in_full() {
+    let error =
+        "\"37ca1ce6a0bfc51718b7f8f302ba37291f669740\" names no commit in /work/of/a/customer/with/a/long/name/billing";
+    for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
+        let mut app = of_run(columns, rows);
+        press(&mut app, "g ] h c");
+        type_text(&mut app, "why?");
+        press(&mut app, "Enter");
+        send(&mut app, AppMessage::FindingWritten(Err(error.to_owned())));
+        let shown = screen(&app);
+        let has = |text: &str| shown.contains(text);
+        assert!(has("names no commit in") && has("name/billing") && has("why?"), "{columns}x{rows}: {shown}");
+    }
+    // A repository that is gone is the reason for any error.
+    let mut app = of_run(100, 30);
+    press(&mut app, "g ] h c");
+    type_text(&mut app, "why?");
+    press(&mut app, "Enter");
+    send(&mut app, AppMessage::RepositoryGone(Some("/work/billing".to_owned())));
+    send(&mut app, AppMessage::FindingWritten(Err(error.to_owned())));
+    let shown = screen(&app);
+    assert!(shown.contains("│ the repository is gone ") && !shown.contains("names no commit"), "{shown}");
+}
+
+#[test]
 fn a_finding_on_a_removed_line_says_so() {
     let mut app = of_finding(160, 48);
     press(&mut app, "z = g");
@@ -205,6 +230,8 @@ fn undo_withdraws_what_was_just_written_and_then_undoes_decisions() {
     let commands = press(&mut app, "u");
     assert_eq!(dismissed(&commands), [(finding_id(9), "withdrawn".to_owned())]);
     store(&mut app, commands);
+    let said = app.notice.as_ref().map(|notice| notice.text.clone());
+    assert_eq!(said, Some(format!("comment withdrawn at {} · u brings it back", finding_id(9))));
     let commands = press(&mut app, "u");
     assert!(commands.iter().any(|command| matches!(command, AppCommand::Triage(TriageOrder::Undo))), "{commands:?}");
     assert!(app.decisions.last.is_none(), "a dot does not repeat it");

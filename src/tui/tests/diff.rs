@@ -177,6 +177,37 @@ fn a_diff_without_an_old_side_is_unified() {
 }
 
 #[test]
+fn a_new_or_deleted_file_takes_the_whole_width() {
+    let mut sides = sample().file("src/gone.rs", "pub fn forget() {}\n", "", Vec::new());
+    (sides.files[1].old_blob, sides.files[2].new_blob) = (None, None);
+    let show = |sides: &Sides| {
+        let mut app = showing(200, 70, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z");
+        app
+    };
+    let row_of = |app: &App, text: &str| {
+        let shown = screen(app);
+        shown.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {shown}")).to_owned()
+    };
+    let app = show(&sides);
+    assert!(app.detail.diff.columns().is_side_by_side);
+    assert!(row_of(&app, "Ok(sum)").contains('│'), "{}", screen(&app));
+    for text in ["+ pub fn send() {}", "- pub fn forget() {}"] {
+        let row = row_of(&app, text);
+        assert!(!row.contains('│') && row.find(text).is_some_and(|at| at < 40), "{row}");
+    }
+    // Without a file of two sides, the key would do nothing.
+    sides.files.remove(0);
+    sides.texts.remove(0);
+    let mut app = show(&sides);
+    assert!(!app.detail.diff.columns().is_side_by_side && !screen(&app).contains("= sides"), "{}", screen(&app));
+    press(&mut app, "=");
+    assert!(screen(&app).contains("no file here has two sides"), "{}", screen(&app));
+}
+
+#[test]
 fn the_facts_of_a_header_stand_apart() {
     let app = of_run(160, 48);
     assert!(screen(&app).contains("+5 -4  1 P0  1 P1  1 P2"), "{}", screen(&app));

@@ -122,6 +122,19 @@ fn a_change_is_marked_as_viewed_and_the_last_one_completes_the_file() {
 }
 
 #[test]
+fn a_header_counts_added_and_removed_lines_or_none_of_them() {
+    let mut counted = 0;
+    for columns in 30..=130 {
+        let mut app = of_run(columns, 30);
+        mark(&mut app, "g ] h m g");
+        let header = row_with(&app, "▾ ");
+        assert_eq!(header.contains("+5"), header.contains("-4"), "{columns}: {header}");
+        counted += usize::from(header.contains("+5 -4"));
+    }
+    assert!(counted > 50, "{counted} headers have the room");
+}
+
+#[test]
 fn the_other_changes_of_a_viewed_file_stay_viewed() {
     let mut app = of_run(160, 48);
     // As a mark in the list of files does, which has no marks of changes if it is one of very many.
@@ -174,7 +187,7 @@ fn a_key_goes_to_the_changes_that_are_not_viewed() {
 }
 
 #[test]
-fn an_unchanged_line_stands_for_the_nearest_change_and_a_header_for_none() {
+fn an_unchanged_line_stands_for_the_nearest_change_and_a_header_leads_to_the_next_one() {
     let mut app = of_run(160, 48);
     let names = app.detail.diff.files()[0].read_texts().expect("texts").change_names.clone();
     // The removed and the added line 1, then the unchanged lines 2 and 3.
@@ -186,7 +199,17 @@ fn an_unchanged_line_stands_for_the_nearest_change_and_a_header_for_none() {
         });
         assert_eq!(marked, expected.map(|at: usize| &names[at]), "{keys}: {}", screen(&app));
     }
-    assert_eq!(said(&app), "no change at the cursor");
+    assert_eq!((place(&app).as_str(), said(&app)), ("total.rs:1", "m marks this change as viewed"));
+    assert_eq!(mark(&mut app, "m"), [(true, true)]);
+    // From the header of the last file, of which all is viewed, the key leads back.
+    mark(&mut app, "G [ f ] h m");
+    press(&mut app, "G m");
+    assert_eq!((place(&app).as_str(), said(&app)), ("total.rs:40", "m marks this change as viewed"));
+    for keys in ["m", "[ v m", "[ v m"] {
+        mark(&mut app, keys);
+    }
+    press(&mut app, "g m");
+    assert_eq!(said(&app), "no unviewed change in the unfolded files");
 }
 
 #[test]

@@ -298,6 +298,22 @@ fn header_and_form_follow_the_branch_that_is_checked_out() {
 }
 
 #[test]
+fn the_footer_of_a_list_offers_the_palette_where_it_has_room() {
+    for (columns, keys, expected) in [
+        (160, "1", ": commands   ? help   q quit"),
+        (160, "2", "c comment   : commands   ? help   q quit"),
+        (100, "2", "c comment   : commands   ? help   q quit"),
+        (160, "3", "/ search   : commands   ? help   q quit"),
+        (80, "2", "f filter   ? help   q quit"),
+    ] {
+        let mut app = showing(columns, 24, view());
+        press(&mut app, keys);
+        let shown = screen(&app);
+        assert!(shown.lines().last().is_some_and(|footer| footer.trim_end().ends_with(expected)), "{columns}: {shown}");
+    }
+}
+
+#[test]
 fn the_footer_offers_decisions_only_about_findings() {
     let last_line = |app: &App| screen(app).lines().last().expect("a footer").to_owned();
     let mut app = showing(160, 48, view());

@@ -573,6 +573,54 @@ fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
 }
 
 #[test]
+fn a_narrow_row_shows_the_problem_in_the_room_that_place_and_symbol_leave() {
+    let title = |n: u32| match n {
+        1 => "unused parameter `rate`",
+        2 => "an API key for `TOKEN` stands in the code: …(32 characters)",
+        3 => "function `a_name_that_needs_all_of_row` is complex: complexity 17",
+        // The whole title is the problem.
+        4 => "it seems that `load` hangs",
+        _ => "it seems that `load` hangs, and that nobody learns of it",
+    };
+    let run = run_id(1);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for n in 1..=5 {
+        let id = finding_id(n);
+        builder.finding(FindingRow { path: "a.py", line_start: n, title: title(n), ..finding_row(&id, &run) });
+    }
+    let shown = screen(&showing(100, 30, complete(builder)));
+    for (place, expected) in [
+        ("a.py:1", "rate        unused parameter"),
+        ("a.py:2", "TOKEN       hardcoded API key"),
+        ("a.py:3", "a_name_that_needs_all_of_row"),
+        ("a.py:4", "it seems that `load` hangs"),
+        ("a.py:5", "load"),
+    ] {
+        let row = shown.lines().filter_map(|row| row.split('│').next()).find(|row| row.contains(place));
+        let text = row.and_then(|row| row.split_once(place)).map(|(_, text)| text.trim());
+        assert_eq!(text, Some(expected), "{shown}");
+    }
+}
+
+#[test]
+fn a_narrow_row_keeps_the_place_where_a_problem_has_no_room() {
+    let run = run_id(1);
+    let list = |path: &str, title: &str| {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(run_row(&run)).finding(FindingRow { path, title, ..finding_row(&finding_id(1), &run) });
+        let shown = screen(&showing(100, 30, complete(builder)));
+        let row = shown.lines().filter_map(|row| row.split('│').next()).find(|row| row.contains(":48"));
+        row.unwrap_or_else(|| panic!("{shown}")).trim().to_owned()
+    };
+    let row = list("src/mod_0/file_0.py", "unused parameter `work_0_0`");
+    assert_eq!(row, "○ src/mod_0/file_0.py:48  work_0_0");
+    // A path that does not fit anyway leaves room for the problem.
+    let row = list("src/of/a/folder/with/a/long/name/file_0.py", "unused parameter `f`");
+    assert!(row.starts_with("○ …") && row.contains(":48") && row.contains("f  unused"), "{row}");
+}
+
+#[test]
 fn a_place_with_joined_emoji_is_whole_where_there_is_room() {
     let (run, found) = (run_id(1), finding_id(1));
     let mut builder = StoreViewBuilder::default();

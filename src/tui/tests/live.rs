@@ -16,7 +16,7 @@ use crate::domain::{
     RunStatus, Time, ToolOutcome, TurnPhase, WindowUse, text,
 };
 use crate::store::{Heartbeat, HeartbeatState, RunRow, StoreViewBuilder};
-use crate::tui::app::{App, RunBudget};
+use crate::tui::app::{App, Pane, RunBudget};
 use crate::tui::diff::DiffPage;
 use crate::tui::keymap::KeyContext;
 use crate::tui::message::{AppCommand, AppMessage, ReviewReply};
@@ -179,6 +179,24 @@ fn screens() {
 }
 
 #[test]
+fn a_file_that_the_user_has_viewed_lights_up_like_the_others() {
+    let mut app = showing(160, 48, working(RunStatus::Completed));
+    press(&mut app, "1 V");
+    reply(&mut app, LiveReply::Run { run: run(), page: Ok(live_page(entries(), RunStatus::Completed)) });
+    let mut page = (*diff_page()).clone();
+    for file in &mut page.files {
+        file.is_viewed = true;
+    }
+    // Also when the diff is read again.
+    for _ in 0..2 {
+        let commands = reply(&mut app, LiveReply::Diff(Arc::new(page.clone())));
+        sides().answer(&mut app, commands);
+        let shown = screen(&app);
+        assert!(shown.contains("let more = 1;") && !shown.contains("▸ src/"), "{shown}");
+    }
+}
+
+#[test]
 fn the_header_does_not_repeat_what_the_first_row_says_of_the_run() {
     let header = |app: &App| screen(app).lines().next().unwrap_or_default().to_owned();
     let mut app = following(160, 48);
@@ -222,6 +240,23 @@ fn keys_step_through_the_turns_and_end_follows_again() {
     assert_eq!(app.key_context(), KeyContext::View(&CONTEXT));
     press(&mut app, "Esc");
     assert!(app.views.is_empty());
+}
+
+#[test]
+fn the_key_of_a_pane_leaves_a_view_for_it() {
+    for (view, key, pane) in
+        [("1 V", "1", Pane::Runs), ("1 V", "2", Pane::Findings), ("S", "3", Pane::Files), ("1 K", "2", Pane::Findings)]
+    {
+        let mut app = showing(160, 48, working(RunStatus::Reviewing));
+        press(&mut app, view);
+        assert_eq!(app.views.len(), 1, "{view}");
+        press(&mut app, key);
+        assert!(app.views.is_empty() && app.panes.focus == pane, "{view} {key}: {:?}", app.panes.focus);
+    }
+    // In a window the key is the window's.
+    let mut app = following(160, 48);
+    press(&mut app, "C 2");
+    assert_eq!(app.views.len(), 2, "{}", screen(&app));
 }
 
 #[test]

@@ -358,6 +358,30 @@ fn a_command_that_is_left_at_a_question_does_not_run() {
 }
 
 #[test]
+fn a_question_that_is_too_long_for_its_line_stands_above_it() {
+    let question = "Why can this finding wait until the next release, and who has agreed to that?";
+    let mut asking = asking_command("Ctrl-t", false);
+    asking.prompts[0].title = question.to_owned();
+    let (keymap, faults) = Keymap::from_layers(&embedded_keymaps(KeyPreset::Vim), &[asking]);
+    assert_eq!(faults, []);
+    for (columns, rows) in [(100, 30), (80, 24), (40, 16)] {
+        let mut app = showing(columns, rows, view());
+        app.keymap = keymap.clone();
+        press(&mut app, "Ctrl-t");
+        let shown = screen(&app);
+        let words: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(question), "{columns}x{rows}: {shown}");
+        let line = shown.lines().rev().find(|line| line.contains("report  no time"));
+        assert!(line.is_some(), "{columns}x{rows}: {shown}");
+    }
+    // The lowest screen has no row for it.
+    let mut app = showing(20, 5, view());
+    app.keymap = keymap;
+    press(&mut app, "Ctrl-t");
+    assert!(screen(&app).contains("Why can"), "{}", screen(&app));
+}
+
+#[test]
 fn keys_of_commands_are_checked_like_a_keymap() {
     let keys = |key: &str, other: &str| {
         let commands = [command("one", other, Vec::new(), false), command("two", key, Vec::new(), false)];

@@ -11,7 +11,7 @@ use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
 use crate::runner::{OWN_REVIEWER, WrittenComment};
 
 /// Reason with which a comment is dismissed that its author takes back.
-const WITHDRAWN: &str = "withdrawn";
+pub(super) const WITHDRAWN: &str = "withdrawn";
 
 /// Opens the editor of a comment about the line at the cursor of the diff, or about the marked range; without a diff, about
 /// the line of the selected finding.
@@ -185,6 +185,9 @@ pub fn is_undone_first(command: &AppCommand) -> bool {
 /// Says that a comment was stored, or opens its editor again with the reason why not.
 pub fn apply_written(app: &mut App, result: Result<WrittenComment, String>) {
     let sent = app.comments.sent.pop_front();
+    // An error of git would tell nobody the reason.
+    let is_gone = app.store.gone_repository.is_some();
+    let result = result.map_err(|error| if is_gone { "the repository is gone".to_owned() } else { error });
     match (result, sent) {
         (Ok(written), sent) => {
             app.detail.diff.clear_range();

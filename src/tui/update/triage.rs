@@ -9,6 +9,7 @@ use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, TriageOrder, UserVerdict};
 use super::super::views::prompt::{InputPromptKind, PromptView, build_reason_prompt};
 use super::super::views::{fix, triage as triage_view};
+use super::comments::WITHDRAWN;
 use super::{data, marks};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, RatingWish, SnoozeEnd, Time, text,
@@ -329,6 +330,15 @@ pub(super) fn name_place(app: &App, finding: &FindingId) -> String {
     }
 }
 
+/// Returns true if the user has taken back comments of their own. One that was just written may not be listed yet.
+fn is_withdrawal(app: &App, lines: &[Disposition], order: &TriageOrder) -> bool {
+    let is_own = |id: &str| app.finding_by_id(id).is_none() || app.is_own_comment(id);
+    matches!(order, TriageOrder::Set { .. })
+        && !lines.is_empty()
+        && lines.iter().all(|line| line.status == FindingStatus::Dismissed && line.reason == WITHDRAWN)
+        && lines.iter().all(|line| is_own(line.finding_id.as_str()))
+}
+
 /// Describes what was done to which findings: "dismissed 3 findings: a.rs:7, b.rs:9 and 1 more", "undone: a.rs:7 is open
 /// again".
 fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> String {
@@ -339,6 +349,9 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
         places.push(format!("{last} and {} more", lines.len() - MAX_NAMED_PLACES));
     }
     let places = places.join(", ");
+    if is_withdrawal(app, lines, order) {
+        return format!("comment withdrawn at {places}");
+    }
     if *order == TriageOrder::Undo
         && let Some(said) = describe_overruled(lines, &places)
     {
@@ -432,6 +445,10 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         // What others have decided is not overruled by making the own decision again.
         TriageOrder::Undo if lines.iter().any(|line| line.team.is_some()) => String::new(),
         TriageOrder::Undo => format!(" {} {} redoes", app.display.glyphs.dot, key(Action::Redo)),
+        // The key that brings the comment back has often just taken it back.
+        _ if is_withdrawal(app, &lines, order) => {
+            format!(" {} {} brings it back", app.display.glyphs.dot, key(Action::Undo))
+        }
         _ => format!(" {} {} undoes", app.display.glyphs.dot, key(Action::Undo)),
     };
     app.show_notice(NoticeLevel::Success, format!("{what}{next}"));

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use ratatui::layout::Rect;
 
 use super::prompt::draw_line_edit;
-use super::window::draw_window;
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow, with_labels};
 use crate::domain::{FindingId, LineRange, text};
 use crate::runner::{OwnFinding, RemovedLine};
 use crate::tui::app::{App, NoticeLevel};
+use crate::tui::doc::wrap_words;
 use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
@@ -22,6 +23,8 @@ use crate::tui::update::withdraw_comment;
 const WIDTH: u16 = 84;
 /// Most rows of text on the screen.
 const MAX_TEXT_ROWS: u16 = 12;
+/// Most rows of the reason why a text was not stored.
+const MAX_ERROR_ROWS: usize = 4;
 
 /// Lines that a comment is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,8 +184,22 @@ impl View for CommentView {
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
         let lines = self.text.lines();
         let rows = u16::try_from(lines.len()).unwrap_or(MAX_TEXT_ROWS).clamp(2, MAX_TEXT_ROWS);
-        let inside = draw_window(painter, WIDTH, rows + 3, true, &self.title());
-        let rows = inside.height.saturating_sub(1);
+        let (hints, role) = match (&self.rewrites, self.error.is_empty()) {
+            // What went wrong is said in full.
+            (_, false) => {
+                let (_, inside) = place_window(painter.app, WIDTH, rows + 3, true);
+                let mut parts = wrap_words(&self.error, usize::from(inside.width));
+                parts.truncate(MAX_ERROR_ROWS);
+                (parts, Role::Bad)
+            }
+            (Some(_), true) => {
+                (vec!["p0 to p3 in front, else p2; without a text the comment is withdrawn".to_owned()], Role::Muted)
+            }
+            (None, true) => (vec!["p0 to p3 in front, else p2".to_owned()], Role::Muted),
+        };
+        let hint_rows = hints.len() as u16;
+        let inside = draw_window(painter, WIDTH, rows + 2 + hint_rows, true, &self.title());
+        let rows = inside.height.saturating_sub(hint_rows).max(1);
         let first = (self.text.row() + 1).saturating_sub(usize::from(rows));
         for (at, y) in (first..lines.len()).zip(inside.y..inside.y + rows) {
             let field = Rect { y, height: 1, ..inside };
@@ -193,13 +210,9 @@ impl View for CommentView {
                 painter.draw_text(field.x, y, field.width, lines[at].text(), Role::Prompt);
             }
         }
-        let hint = match &self.rewrites {
-            _ if !self.error.is_empty() => self.error.as_str(),
-            Some(_) => "p0 to p3 in front, else p2; without a text the comment is withdrawn",
-            None => "p0 to p3 in front, else p2",
-        };
-        let role = if self.error.is_empty() { Role::Muted } else { Role::Bad };
-        painter.draw_text(inside.x, inside.bottom().saturating_sub(1), inside.width, hint, role);
+        for (hint, y) in hints.iter().zip(inside.y + rows..inside.bottom()) {
+            painter.draw_text(inside.x, y, inside.width, hint, role);
+        }
     }
 
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {

@@ -275,7 +275,7 @@ fn draw_help_row(painter: &mut Painter<'_>, area: Rect, row: &HelpRow<'_>) {
 }
 
 /// Builds the help: the keys of the place with its most useful actions `here`, all other keys by group, the glyphs, the
-/// keys of other places.
+/// keys of other places. A key that does something else at the place is one of other places.
 fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
     let (context, keymap) = (app.key_context(), &app.keymap);
     let mut lines = Vec::new();
@@ -287,15 +287,17 @@ fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
     local.extend(own(context));
     let local = unique(local.into_iter().filter(|action| keymap.key_of(context, *action).is_some()));
     push_section(app, &mut lines, &format!("Here: {}", context.title()), context, &local);
+    let hidden = unique(own(KeyContext::Global).into_iter().filter(|action| is_hidden(keymap, context, *action)));
     for group in unique(Action::rows().map(|row| row.1)) {
         let actions = Action::rows().filter(|row| row.1 == group).map(|row| row.0);
-        let actions: Vec<Action> =
-            actions.filter(|action| !local.contains(action) && is_for_everywhere(keymap, context, *action)).collect();
+        let actions = actions.filter(|action| !local.contains(action) && is_for_everywhere(keymap, context, *action));
+        let actions: Vec<Action> = actions.filter(|action| !hidden.contains(action)).collect();
         push_section(app, &mut lines, group, context, &actions);
     }
     let commands: Vec<Action> = (0..keymap.commands.len()).map(Action::Custom).collect();
     push_section(app, &mut lines, "Your commands", context, &commands);
     push_legend(app, &mut lines);
+    push_section(app, &mut lines, "In other places", KeyContext::Global, &hidden);
     for other in keymap.contexts().filter(|other| *other != context && *other != KeyContext::Global) {
         push_section(app, &mut lines, &format!("In {}", other.title()), other, &own(other));
     }
@@ -307,6 +309,13 @@ fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
 fn is_for_everywhere(keymap: &Keymap, context: KeyContext, action: Action) -> bool {
     let has_key = |context| keymap.key_of(context, action).is_some();
     has_key(context) || has_key(KeyContext::Global) || !keymap.contexts().any(has_key)
+}
+
+/// Returns true for an action whose global keys all do something else in the context, which has no other key for it.
+fn is_hidden(keymap: &Keymap, context: KeyContext, action: Action) -> bool {
+    context.has_global_fallback()
+        && keymap.key_of(context, action).is_none()
+        && keymap.key_of(KeyContext::Global, action).is_some()
 }
 
 /// Returns the first of each equal items.
@@ -361,7 +370,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::tui::tests::support::{showing, view};
+    use crate::tui::tests::support::{press, showing, view};
 
     #[rstest]
     #[case::two_columns(160, 48)]
@@ -407,6 +416,36 @@ mod tests {
         let entries: Vec<_> = entries.collect();
         let is_same_key = |sign: &str| sign.split(' ').next() == keys.split(' ').next();
         assert!(entries.iter().any(|(sign, said)| is_same_key(sign) && *said == text), "{keys} in {entries:?}");
+    }
+
+    #[test]
+    fn a_key_that_does_something_else_here_is_listed_for_other_places() {
+        let mut app = showing(160, 48, view());
+        press(&mut app, "t");
+        let help = HelpView::new(&app, &[], None);
+        // The section and the text of each line with this key.
+        let texts_of = |key: &str| -> Vec<(String, String)> {
+            let mut section = String::new();
+            let mut found = Vec::new();
+            for line in &help.lines {
+                match line {
+                    HelpLine::Title(title) => section.clone_from(title),
+                    HelpLine::Entry { sign, text, .. } if sign.split(' ').next() == Some(key) => {
+                        found.push((section.clone(), text.clone()));
+                    }
+                    HelpLine::Entry { .. } | HelpLine::Blank => {}
+                }
+            }
+            found
+        };
+        for key in ["1", "n"] {
+            let places: Vec<String> = texts_of(key).into_iter().map(|(section, _)| section).collect();
+            assert_eq!(places.first().map(String::as_str), Some("Here: triage mode"), "{key}: {places:?}");
+            assert!(places.iter().any(|place| place == "In other places"), "{key}: {places:?}");
+            assert!(!places.iter().any(|place| place == "Panes" || place == "Move"), "{key}: {places:?}");
+        }
+        let (section, _) = texts_of("C").swap_remove(0);
+        assert_eq!(section, "Act", "a key that works here, too");
     }
 
     #[test]

@@ -399,9 +399,16 @@ fn downcast<V: View>(view: &dyn View) -> Option<&V> {
     view.downcast_ref()
 }
 
-/// Hands a key press to the view in front. Returns false if no view is open.
+/// Hands a key press to the view in front. Returns false if no view is open, or if the key is that of a pane, which closes the
+/// full-screen views: the pane is to be seen.
 pub fn handle_key(app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> bool {
     let Some(place) = app.views.views.len().checked_sub(1) else { return false };
+    if matches!(press.action, Some(Action::Runs | Action::Findings | Action::Files))
+        && app.views.views.iter().all(|view| matches!(view.key_context(), KeyContext::View(_)))
+    {
+        app.views.views.clear();
+        return false;
+    }
     handle_key_at(app, place, press, commands);
     true
 }

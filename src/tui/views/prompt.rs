@@ -13,6 +13,7 @@ use crate::domain::{Disposition, FindingId, FindingNote, RatingWish, Scope, Time
 use crate::runner::{PreparedQuestion, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::custom_commands::CommandForm;
+use crate::tui::doc::{self, TextColumns};
 use crate::tui::draw::painter::Painter;
 use crate::tui::filter;
 use crate::tui::input::KeyEvent;
@@ -281,7 +282,12 @@ impl View for PromptView {
                 let step = form.describe_step();
                 let help = [step.as_str(), "Esc runs nothing"];
                 let help = if step.is_empty() { &help[1..] } else { &help };
-                draw_input_line(painter, layout, &form.question(), self, help);
+                // A low screen has no row above the line.
+                let is_above = self.error.is_empty()
+                    && layout.notice.height > 1
+                    && !self.lines_above(layout.notice_width()).is_empty();
+                let name = if is_above { form.name() } else { form.question() };
+                draw_input_line(painter, layout, &name, self, help);
             }
             InputPromptKind::Range { .. } => {
                 draw_input_line(painter, layout, "range", self, &["A..B from A to B", "A...B since B left A"]);
@@ -320,6 +326,17 @@ impl View for PromptView {
 impl PromptView {
     pub fn new(kind: InputPromptKind, line: LineEdit) -> Self {
         Self { kind, line, choice: 0, error: String::new(), query: String::new(), found: String::new(), help_key: None }
+    }
+
+    /// Returns the lines above that of the prompt, each of at most `width` columns: why the text was not accepted, else a
+    /// question of which the line would show a part only.
+    pub fn lines_above(&self, width: usize) -> Vec<String> {
+        if !self.error.is_empty() {
+            return doc::wrap_words(&self.error, width);
+        }
+        let InputPromptKind::Command { form } = &self.kind else { return Vec::new() };
+        let question = form.question();
+        if question.width() > width / 2 { doc::wrap_words(&question, width) } else { Vec::new() }
     }
 
     /// Returns the key that opens the help now.

@@ -373,6 +373,7 @@ impl LiveView {
         }
         self.paths = page.files.iter().map(|file| path_key(&file.path)).collect();
         self.diff.show(Arc::clone(page), &DetailSubject::Run(self.run.clone()));
+        self.diff.unfold_viewed();
         self.build(app);
     }
 

@@ -9,7 +9,7 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::theme::Role;
 
-/// Draws `filter  status:open p:0▏   undecided open …` in place of the message line.
+/// Draws `filter  status:open p:0▏   undecided open …` in place of the message line, and above it [`PromptView::lines_above`].
 pub fn draw_input_line(
     painter: &mut Painter<'_>,
     layout: &ScreenLayout,
@@ -18,12 +18,13 @@ pub fn draw_input_line(
     help: &[&str],
 ) {
     painter.fill(layout.notice, painter.style(Role::Normal));
-    let errors = doc::wrap_words(&prompt.error, layout.notice_width());
-    for (line, y) in errors.iter().zip(layout.notice.y..layout.notice.bottom().saturating_sub(1)) {
-        if y == layout.notice.y {
+    let (text_x, role) = if prompt.error.is_empty() { (1, Role::Title) } else { (3, Role::Normal) };
+    let above = prompt.lines_above(layout.notice_width());
+    for (line, y) in above.iter().zip(layout.notice.y..layout.notice.bottom().saturating_sub(1)) {
+        if y == layout.notice.y && !prompt.error.is_empty() {
             painter.draw_text(1, y, 1, painter.app.display.glyphs.trouble, Role::Bad);
         }
-        painter.draw_text(3, y, layout.notice.width.saturating_sub(4), line, Role::Normal);
+        painter.draw_text(text_x, y, layout.notice.width.saturating_sub(4), line, role);
     }
     let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
     let x = 1 + painter.draw_text(1, area.y, area.width / 2, name, Role::Title) + 2;

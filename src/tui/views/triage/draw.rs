@@ -187,7 +187,8 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &TriageView)
             }
             PatchArea::Below(body) => (body, body.x, body.y.saturating_sub(1)),
         };
-        painter.draw_text(title_x, title_y, body.width, "suggested ", Role::Muted);
+        // Blanks part the words from the rule on both sides.
+        painter.draw_text(title_x.saturating_sub(1), title_y, body.width + 1, " suggested ", Role::Muted);
         draw_doc(painter, body, patch, 0);
     }
     draw_doc(painter, areas.text, &view.pages.text, view.scroll - code_scroll);
