@@ -400,8 +400,8 @@ fn a_review_is_asked_for_with_the_chosen_scope_and_cancelling_asks_first() {
     for (keys, scope) in [
         ("r Enter", None),
         ("r j Enter", Some(Scope::Worktree)),
-        ("r 3", Some(Scope::Staged)),
-        ("r 8", Some(Scope::All)),
+        ("r 3 Enter", Some(Scope::Staged)),
+        ("r 8 8", Some(Scope::All)),
         ("r 6 Enter Enter", Some(Scope::Commit("HEAD~1".into()))),
         ("r 7 a . . b Enter Enter", Some(Scope::Range { from: "a".into(), to: "b".into() })),
     ] {

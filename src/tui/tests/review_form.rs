@@ -140,6 +140,8 @@ fn named(name: &str) -> ChosenReviewer {
 #[case::forced_and_not("r f f Enter", None, ChosenReviewer::Default, false)]
 #[case::next_reviewer("r l j Enter", Some(Scope::Worktree), named("gpt"), false)]
 #[case::previous_reviewer("r h Enter", None, named("builtin"), false)]
+#[case::a_digit_of_a_free_reviewer_starts("r h 3", Some(Scope::Staged), named("builtin"), false)]
+#[case::a_second_digit_starts("r 3 8 3 3", Some(Scope::Staged), ChosenReviewer::Default, false)]
 #[case::around("r l l l Enter", None, named("sonnet"), false)]
 #[case::of_a_commit("r h f 6 Enter Enter", Some(Scope::Commit("HEAD~1".into())), named("builtin"), true)]
 #[case::a_listed_commit("r 6 Down Down Enter Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
@@ -180,6 +182,17 @@ fn keys_choose_scope_reviewer_and_force(
         })
         .collect();
     assert_eq!(requested, [(scope, reviewer, force)]);
+}
+
+#[test]
+fn a_digit_shows_what_a_paid_review_may_cost_before_it_starts() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    press(&mut app, "r");
+    let commands = press(&mut app, "3");
+    assert!(!commands.iter().any(is_review), "{commands:?}");
+    assert_eq!(forecast_scopes(&commands), [Some(Scope::Staged)]);
+    assert!(press(&mut app, "3").iter().any(is_review));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::prompt::{AskedPrompt, InputPromptKind, PromptView};
 use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
 use crate::domain::{Panel, Scope, Time, text};
-use crate::runner::{BUILTIN_REVIEWER, OfferedReviewer, RequestPreview, ReviewerTerms};
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -287,6 +287,13 @@ impl ReviewFormView {
         reviewers.iter().position(|offered| offered.terms.name == name)
     }
 
+    /// Returns true if the shown reviewer costs nothing; false before the facts are there.
+    fn is_free(&self, app: &App) -> bool {
+        let terms = self.reviewer_index(app).map(|at| &app.review_facts.reviewers[at].terms);
+        self.chosen_reviewer() == ChosenReviewer::Builtin
+            || terms.is_some_and(|terms| terms.limit == CostLimit::Nothing)
+    }
+
     fn switch_reviewer(&mut self, app: &App, forward: bool) {
         let count = app.review_facts.reviewers.len();
         if let Some(at) = self.reviewer_index(app).filter(|_| count > 1) {
@@ -514,14 +521,17 @@ impl View for ReviewFormView {
                 if at >= self.items.len() {
                     return ViewFlow::Open;
                 }
-                self.selected = at;
+                let is_shown = std::mem::replace(&mut self.selected, at) == at;
                 // The digit of a revision picks one, or another one.
                 if self.picker_kind().is_some() {
                     self.open_picker(app, "");
-                } else {
-                    self.accept(app, commands);
+                    return ViewFlow::Close;
                 }
-                return ViewFlow::Close;
+                // What may cost money starts when its forecast has been shown.
+                if is_shown || self.is_free(app) {
+                    self.accept(app, commands);
+                    return ViewFlow::Close;
+                }
             }
             _ => return ViewFlow::Open,
         }
