@@ -128,6 +128,8 @@ pub enum RunListLine {
 pub struct RunList {
     /// Rows of the list.
     pub entries: Vec<RunEntry>,
+    /// Number of runs, with those that are folded away, without comments below their review.
+    pub run_count: usize,
     /// Order of the rows.
     pub order: RunOrder,
     /// Selected row, and the first line on the screen, fold lines counted.

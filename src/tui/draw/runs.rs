@@ -216,7 +216,7 @@ impl RunColumns {
 /// Draws the title with the number of runs; `+` says that the store has more.
 fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
-    let total = app.store.view.run_count();
+    let total = app.run_list.run_count;
     let mut facts = Vec::new();
     if total > 0 {
         let more = if app.store.view.complete { "" } else { "+" };

@@ -504,6 +504,35 @@ fn a_title_without_rows_names_the_newest_review_and_no_comment() {
 }
 
 #[test]
+fn the_title_of_the_runs_counts_no_comments_below_a_review() {
+    let commit = "3fa2c1d09b7e4851aa";
+    let other = "77aa00000000000000";
+    let ids: Vec<String> = (1..6).map(run_id).collect();
+    for (commented, folded, count) in [(commit, "3 comments", "2"), (other, "", "5")] {
+        let mut builder = StoreViewBuilder::default();
+        for id in ids[2..].iter().rev() {
+            let comment = RunRow { reviewer: "you", scope: "all", scope_hash: "import:1", ..run_row(id) };
+            builder.run(RunRow { snapshot_commit: commented, ..comment });
+        }
+        builder.run(RunRow { snapshot_commit: commit, ..run_row(&ids[1]) });
+        builder.run(RunRow { scope: "commit:HEAD", snapshot_commit: "", ..run_row(&ids[0]) });
+        let mut app = showing(160, 48, complete(builder));
+        press(&mut app, "1");
+        let title = |app: &App| {
+            let shown = screen(app);
+            shown.lines().find(|line| line.contains("1 Runs")).unwrap_or_default().to_owned()
+        };
+        assert!(title(&app).contains(&format!("1 Runs  {count} ")), "{commented}: {}", screen(&app));
+        assert!(screen(&app).contains(folded), "{commented}: {}", screen(&app));
+        // Whether comments are folded away changes nothing.
+        press(&mut app, "Space");
+        assert!(title(&app).contains(&format!("1 Runs  {count} ")), "{commented}: {}", screen(&app));
+    }
+    let app = showing(160, 48, view());
+    assert_eq!((app.run_list.entries.len(), app.run_list.run_count), (2, 3), "a run that was superseded counts");
+}
+
+#[test]
 fn an_urgent_finding_that_was_known_is_no_news_when_another_run_reports_it() {
     let (known, new) = (finding_id(1), finding_id(2));
     let (old, working) = (run_id(3), run_id(4));

@@ -18,14 +18,19 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     let replacements = find_replacements(view, &mut app.run_list.active);
     let mut below: HashMap<usize, (FoldedRuns, Vec<usize>)> = HashMap::new();
     let mut top = Vec::new();
+    let mut run_count = 0;
     for index in 0..view.run_count() {
         match find_root(&replacements, index) {
             Some((root, reason)) => {
+                run_count += usize::from(reason != FoldReason::Written);
                 let (folded, runs) = below.entry(root).or_default();
                 folded.add(reason);
                 runs.push(index);
             }
-            None => top.push(index),
+            None => {
+                run_count += 1;
+                top.push(index);
+            }
         }
     }
     if app.run_list.order == RunOrder::Branch {
@@ -66,6 +71,7 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     let line = app.run_list.selected_line();
     let place = ListedPlace::of_selected(&app.run_list);
     app.run_list.set_entries(entries);
+    app.run_list.run_count = run_count;
     app.run_list.changes.clear();
     let height = app.pane_height(Pane::Runs);
     // If the selected run was folded away, its replacement is selected.
