@@ -27,6 +27,16 @@ pub struct Notice {
     /// Time at which the message goes, in milliseconds since 1970; `None` for a message that stays until a key is
     /// pressed.
     pub until: Option<i64>,
+    /// Messages of which the text consists, in the order in which they came.
+    parts: Vec<NoticePart>,
+}
+
+/// Message that stands in a notice, perhaps beside others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NoticePart {
+    text: String,
+    /// Runs, by id, whose ends tell this again.
+    runs: Vec<String>,
 }
 
 impl Notice {
@@ -39,7 +49,8 @@ impl Notice {
     pub(super) fn new(level: NoticeLevel, text: String, now: i64) -> Self {
         let reading = Self::MS_PER_CHARACTER.saturating_mul(i64::try_from(text.chars().count()).unwrap_or(i64::MAX));
         let until = now.saturating_add(reading.max(Self::MIN_SHOWN_MS));
-        Self { until: (level != NoticeLevel::Error).then_some(until), level, text }
+        let parts = vec![NoticePart { text: text.clone(), runs: Vec::new() }];
+        Self { until: (level != NoticeLevel::Error).then_some(until), level, text, parts }
     }
 }
 
@@ -88,15 +99,39 @@ impl App {
 
     /// Shows a message beside the present one, which nobody has read yet; the worse level decides.
     pub fn append_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
-        let text = text.into();
-        let dot = self.display.glyphs.dot;
+        self.append_interim_notice(tone, text, Vec::new());
+    }
+
+    /// Shows a message beside the present one until the end of one of these runs, given by their ids, says it again; see
+    /// [`App::drop_interim_notice`].
+    pub fn append_interim_notice(&mut self, tone: NoticeLevel, text: impl Into<String>, runs: Vec<String>) {
+        let part = NoticePart { text: text.into(), runs };
         self.notice = Some(match self.notice.take() {
-            Some(Notice { level, text: before, until }) => {
+            Some(Notice { level, until, mut parts, .. }) => {
                 let level = if level == NoticeLevel::Error { level } else { tone };
-                let both = Notice::new(level, format!("{before} {dot} {text}"), self.now);
-                Notice { until: until.and(both.until), ..both }
+                parts.push(part);
+                self.join_notice(level, until, parts)
             }
-            None => Notice::new(tone, text, self.now),
+            None => Notice { parts: vec![part.clone()], ..Notice::new(tone, part.text, self.now) },
         });
+    }
+
+    /// Takes what was told about a working run, given by its id, out of the present message: its end says it again.
+    pub fn drop_interim_notice(&mut self, run: &str) {
+        let Some(Notice { level, until, mut parts, text }) = self.notice.take() else { return };
+        let before = parts.len();
+        parts.retain(|part| part.runs.iter().all(|other| other != run));
+        self.notice = match parts.len() {
+            0 => None,
+            left if left == before => Some(Notice { level, until, parts, text }),
+            _ => Some(self.join_notice(level, until, parts)),
+        };
+    }
+
+    /// Joins messages into one, which is shown from now on. One that stays until a key is pressed (`until` is `None`) still does.
+    fn join_notice(&self, level: NoticeLevel, until: Option<i64>, parts: Vec<NoticePart>) -> Notice {
+        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        let both = Notice::new(level, texts.join(&format!(" {} ", self.display.glyphs.dot)), self.now);
+        Notice { until: until.and(both.until), parts, ..both }
     }
 }

@@ -584,6 +584,33 @@ fn a_run_that_came_and_ended_between_two_views_is_announced() {
 }
 
 #[test]
+fn the_end_of_a_run_replaces_what_was_told_about_it_while_it_worked() {
+    let found = "builtin found 1 finding, 1 P0 in staged";
+    for (status, expected) in [
+        (RunStatus::Completed, "something else · builtin reviewed staged: 1 finding, 1 P0".to_owned()),
+        // An end that counts nothing leaves the count.
+        (RunStatus::Failed, format!("{found} · something else · builtin failed to review staged")),
+        (RunStatus::Lost, format!("{found} · something else · the worker that reviewed staged is gone")),
+    ] {
+        let mut app = showing(160, 48, view());
+        app.notice = None;
+        send(&mut app, AppMessage::StoreRead { view: with_urgent_run(RunStatus::Reviewing), written: 0 });
+        assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some(found), "{status}");
+        app.append_notice(NoticeLevel::Info, "something else");
+        send(&mut app, AppMessage::StoreRead { view: with_urgent_run(status), written: 0 });
+        assert_eq!(app.notice.map(|notice| notice.text), Some(expected), "{status}");
+    }
+    // Nothing else is said.
+    let mut app = showing(160, 48, view());
+    app.notice = None;
+    for status in [RunStatus::Reviewing, RunStatus::Completed] {
+        send(&mut app, AppMessage::StoreRead { view: with_urgent_run(status), written: 0 });
+    }
+    let said = app.notice.as_ref().map(|notice| (notice.level, notice.text.as_str()));
+    assert_eq!(said, Some((NoticeLevel::Success, "builtin reviewed staged: 1 finding, 1 P0")));
+}
+
+#[test]
 fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
     for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
         let app = showing(columns, rows, view());

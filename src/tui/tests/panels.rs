@@ -427,3 +427,23 @@ fn a_panel_is_announced_once_and_its_members_only_when_something_is_wrong_or_urg
         assert_eq!(told, expected, "{panel} {members:?} {found:?}");
     }
 }
+
+#[test]
+fn the_end_of_a_panel_replaces_what_was_told_about_its_members() {
+    let working = RunRow { status: RunStatus::Reviewing, ..run_row("") };
+    let done = RunRow { status: RunStatus::Completed, ..working };
+    let found = &[("gpt", 9), ("gemini", 90)];
+    let mut app = showing(160, 48, reporting(RunStatus::Pending, [working, working], &[]));
+    app.notice = None;
+    for (panel, member, expected) in [
+        (
+            RunStatus::Pending,
+            working,
+            "gpt found 1 finding, 1 P0 in worktree · gemini found 1 finding, 1 P0 in worktree",
+        ),
+        (RunStatus::Completed, done, "panel two reviewed worktree: 2 findings, 2 P0"),
+    ] {
+        send(&mut app, AppMessage::StoreRead { view: reporting(panel, [member, member], found), written: 0 });
+        assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some(expected));
+    }
+}

@@ -20,7 +20,7 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
     }
     let known = app.run_list.active.iter().map(|index| before.run(*index as usize).id.to_owned());
     let new = (0..next.run_count()).map(|index| next.run(index).id).take_while(|id| before.run_index(id).is_none());
-    let mut said: Vec<(NoticeLevel, String)> = Vec::new();
+    let mut said: Vec<Announcement> = Vec::new();
     // Members of a panel may report one problem at the same time.
     let mut told: Vec<FindingRow<'_>> = Vec::new();
     for id in known.chain(new.map(str::to_owned)) {
@@ -42,12 +42,30 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
             }
             false => None,
         };
-        said.extend(text);
+        let Some((level, text)) = text else { continue };
+        let (ended, working) = match ends {
+            true => (Some(id).filter(|_| tells_counts(&run)), Vec::new()),
+            false => (None, panel.map(|panel| panel.id.to_owned()).into_iter().chain([id]).collect()),
+        };
+        said.push(Announcement { level, text, ended, working });
     }
-    for (level, text) in said.into_iter().take(MAX_ANNOUNCED) {
-        app.append_notice(level, text.clone());
+    for Announcement { level, text, ended, working } in said.into_iter().take(MAX_ANNOUNCED) {
+        if let Some(ended) = ended {
+            app.drop_interim_notice(&ended);
+        }
+        app.append_interim_notice(level, text.clone(), working);
         commands.push(AppCommand::Notify(text));
     }
+}
+
+/// Message about a run.
+struct Announcement {
+    level: NoticeLevel,
+    text: String,
+    /// Run that has ended, if the text says how much it found. What was told about it before would only repeat that.
+    ended: Option<String>,
+    /// Working run that has found something, and its panel: the end of either says it again.
+    working: Vec<String>,
 }
 
 /// Announces runs whose workers have died: nothing in the store will tell it before somebody goes on with them.
@@ -72,6 +90,16 @@ fn is_broken(run: &RunRow<'_>) -> bool {
         RunStatus::Cancelled => run.cancel_reason == CancelReason::BudgetExhausted.word(),
         _ => false,
     }
+}
+
+/// Returns true if the end of a run is described with what it found, see [`describe_end`].
+fn tells_counts(run: &RunRow<'_>) -> bool {
+    let is_told = match run.status {
+        RunStatus::Completed => true,
+        RunStatus::Cancelled => run.cancel_reason == CancelReason::BudgetExhausted.word(),
+        _ => false,
+    };
+    is_told && run.review_reach() != ReviewReach::Nothing
 }
 
 /// Describes the end of a run; `None` if there is nothing to tell: the user ended it, or another run answers.
