@@ -324,6 +324,59 @@ fn a_text_that_the_store_refuses_while_a_window_is_open_waits_for_the_key() {
 }
 
 #[test]
+fn a_text_that_was_left_is_offered_at_the_same_place_until_it_is_sent() {
+    let typed = |app: &App| screen(app).contains("one loop is enough") && screen(app).contains("- the first");
+    let said = |app: &App| app.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default();
+    let range = "g ] h ] h v j j j j c";
+    let mut app = of_run(160, 48);
+    press(&mut app, range);
+    type_text(&mut app, "p1 one loop is enough\n- the first");
+    press(&mut app, "Esc");
+    assert_eq!(said(&app), "nothing written; c at the same place has the text");
+    // Another line, and another range, begin without it, and their texts do not replace it.
+    press(&mut app, "Esc g ] h c");
+    assert!(screen(&app).contains("Comment on ") && !typed(&app), "{}", screen(&app));
+    type_text(&mut app, "of another line");
+    press(&mut app, "Esc g ] h ] h v c");
+    assert!(screen(&app).contains("Comment on total.rs:4") && !typed(&app), "{}", screen(&app));
+    press(&mut app, "Esc");
+    assert_eq!(said(&app), "nothing written", "no text, no draft");
+    press(&mut app, "Esc");
+    for _ in 0..2 {
+        press(&mut app, range);
+        let shown = screen(&app);
+        assert!(shown.contains("Comment on total.rs:4-6") && shown.contains("draft; ") && typed(&app), "{shown}");
+        press(&mut app, "Esc Esc");
+    }
+    press(&mut app, range);
+    let (finding, _) = written(press(&mut app, "Enter")).pop().expect("a finding");
+    assert_eq!((finding.text.as_str(), finding.details.as_str()), ("one loop is enough", "- the first"));
+    send(&mut app, stored(9));
+    press(&mut app, range);
+    assert!(screen(&app).contains("Comment on total.rs:4-6") && !typed(&app), "{}", screen(&app));
+}
+
+#[test]
+fn a_rewriting_that_was_left_is_offered_until_it_is_emptied() {
+    let mut app = showing_page(OWN_REVIEWER, FindingStatus::Open);
+    press(&mut app, "E Esc");
+    assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some("nothing written"), "nothing was changed");
+    press(&mut app, "E");
+    type_text(&mut app, " Of tax.");
+    press(&mut app, "Esc");
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("nothing written; E at the same place has the text"));
+    // A new comment is not the one that is rewritten.
+    press(&mut app, "c");
+    assert!(screen(&app).contains("Comment on total.rs:48") && !screen(&app).contains("Of tax."), "{}", screen(&app));
+    press(&mut app, "Esc E");
+    assert!(screen(&app).contains("It is a rate. Of tax."), "{}", screen(&app));
+    press(&mut app, "Ctrl-u Backspace Ctrl-u Esc E");
+    let shown = screen(&app);
+    assert!(shown.contains("It is a rate.") && !shown.contains("Of tax.") && !shown.contains("draft; "), "{shown}");
+}
+
+#[test]
 fn undo_after_another_step_takes_that_step_back() {
     let mut app = of_run(160, 48);
     press(&mut app, "] h c");

@@ -44,7 +44,13 @@ pub fn write_comment(app: &mut App) {
             CommentPlace { run, path, lines: LineRange::new(line, line), removed: diff::removed_line_at_cursor(app) }
         }
     };
-    app.views.open(CommentView::new(place));
+    open_editor(app, CommentView::new(place));
+}
+
+/// Opens the editor of a comment, with the text that was left there before.
+fn open_editor(app: &mut App, comment: CommentView) {
+    let comment = comment.with_draft(&app.comments);
+    app.views.open(comment);
 }
 
 /// Opens the editor of a comment about the first line of a finding, or says why there is none. `is_code_lost` says that the
@@ -54,7 +60,7 @@ pub fn comment_on_finding(app: &mut App, finding: &str, is_code_lost: bool) {
         return;
     }
     match find_place(app, finding, is_code_lost) {
-        Ok(place) => app.views.open(CommentView::new(place)),
+        Ok(place) => open_editor(app, CommentView::new(place)),
         Err(reason) => app.show_notice(NoticeLevel::Info, format!("no comment here: {reason}")),
     }
 }
@@ -144,7 +150,7 @@ pub fn rewrite_comment(app: &mut App) {
     };
     let sign = if priority == Priority::P2 { String::new() } else { format!("{priority} ") };
     let text = format!("{sign}{title}\n{explanation}");
-    app.views.open(CommentView::rewriting(finding, place, text.trim_end()));
+    open_editor(app, CommentView::rewriting(finding, place, text.trim_end()));
 }
 
 impl App {

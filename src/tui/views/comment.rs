@@ -48,6 +48,45 @@ pub struct SentComments {
     pub refused: Option<CommentView>,
     /// Comment that was written after the last other step, with the one that it replaced: an undo takes both back.
     pub last_written: Option<(FindingId, Option<FindingId>)>,
+    /// Texts whose editor was left without writing, at most one for each place. They last until the cockpit ends.
+    drafts: Vec<CommentDraft>,
+}
+
+/// Text that was typed for a comment and not written.
+#[derive(Debug)]
+struct CommentDraft {
+    place: CommentPlace,
+    rewrites: Option<FindingId>,
+    text: String,
+}
+
+impl CommentDraft {
+    /// Returns true if the editor is about the same stored comment, or a new one about the same lines, in whatever run.
+    fn is_for(&self, comment: &CommentView) -> bool {
+        let (place, other) = (&self.place, &comment.place);
+        let is_same_place = (&place.path, place.lines, &place.removed) == (&other.path, other.lines, &other.removed);
+        self.rewrites == comment.rewrites && (self.rewrites.is_some() || is_same_place)
+    }
+}
+
+impl SentComments {
+    /// Keeps the text of an editor that is left, in place of an earlier one. Returns false if there is nothing to keep: the
+    /// text is empty, or that of the stored comment.
+    fn keep_draft(&mut self, comment: &CommentView) -> bool {
+        self.forget_draft(comment);
+        let text = comment.text.text();
+        let is_worth_keeping = !text.trim().is_empty() && text != comment.stored;
+        if is_worth_keeping {
+            let (place, rewrites) = (comment.place.clone(), comment.rewrites.clone());
+            self.drafts.push(CommentDraft { place, rewrites, text });
+        }
+        is_worth_keeping
+    }
+
+    /// Forgets the text that was left at the place of an editor.
+    fn forget_draft(&mut self, comment: &CommentView) {
+        self.drafts.retain(|draft| !draft.is_for(comment));
+    }
 }
 
 /// Open editor of a comment.
@@ -56,19 +95,34 @@ pub struct CommentView {
     place: CommentPlace,
     /// Comment that the text replaces; `None` for a new one.
     rewrites: Option<FindingId>,
+    /// Text of the comment that is replaced; empty for a new one.
+    stored: String,
     text: TextEdit,
+    /// The editor has started with a text that was left here before.
+    is_draft: bool,
     error: String,
 }
 
 impl CommentView {
     /// Creates the editor of a new comment.
     pub fn new(place: CommentPlace) -> Self {
-        Self { place, rewrites: None, text: TextEdit::new(""), error: String::new() }
+        let (stored, error) = (String::new(), String::new());
+        Self { place, rewrites: None, stored, text: TextEdit::new(""), is_draft: false, error }
     }
 
     /// Creates the editor of a stored comment, which starts with its text.
     pub fn rewriting(finding: FindingId, place: CommentPlace, text: &str) -> Self {
-        Self { rewrites: Some(finding), text: TextEdit::new(text), ..Self::new(place) }
+        let text = TextEdit::new(text);
+        Self { rewrites: Some(finding), stored: text.text(), text, ..Self::new(place) }
+    }
+
+    /// Replaces the text by the one that was left at this place without being written, if there is one.
+    pub fn with_draft(self, comments: &SentComments) -> Self {
+        let draft = comments.drafts.iter().find(|draft| draft.is_for(&self));
+        match draft {
+            Some(draft) => Self { text: TextEdit::new(&draft.text), is_draft: true, ..self },
+            None => self,
+        }
     }
 
     /// Returns the comment that the text replaces.
@@ -102,6 +156,7 @@ impl CommentView {
         let (first, details) = typed.trim().split_once('\n').unwrap_or((typed.trim(), ""));
         let Some((priority, said)) = OwnFinding::parse(first) else {
             if let Some(finding) = self.rewrites.clone().filter(|_| typed.trim().is_empty()) {
+                app.comments.forget_draft(self);
                 withdraw_comment(app, finding, commands);
                 return ViewFlow::Close;
             }
@@ -119,6 +174,7 @@ impl CommentView {
             removed: self.place.removed.clone(),
         };
         self.error.clear();
+        app.comments.forget_draft(self);
         app.comments.sent.push_back(self.clone());
         commands.push(AppCommand::WriteFinding { finding, rewrites: self.rewrites.clone() });
         ViewFlow::Close
@@ -165,7 +221,11 @@ impl View for CommentView {
         match press.action {
             Some(Action::Accept) => return self.accept(app, commands),
             Some(Action::Abort) => {
-                app.show_notice(NoticeLevel::Info, "nothing written");
+                let is_kept = app.comments.keep_draft(self);
+                let action = if self.rewrites.is_some() { Action::Rewrite } else { Action::Comment };
+                let key = app.keymap.key_of(KeyContext::Detail, action).filter(|_| is_kept);
+                let again = key.map_or_else(String::new, |key| format!("; {key} at the same place has the text"));
+                app.show_notice(NoticeLevel::Info, format!("nothing written{again}"));
                 return ViewFlow::Close;
             }
             _ => {
@@ -192,10 +252,11 @@ impl View for CommentView {
                 parts.truncate(MAX_ERROR_ROWS);
                 (parts, Role::Bad)
             }
-            (Some(_), true) => {
-                (vec!["p0 to p3 in front, else p2; without a text the comment is withdrawn".to_owned()], Role::Muted)
+            (rewrites, true) => {
+                let draft = if self.is_draft { "draft; " } else { "" };
+                let withdrawn = if rewrites.is_some() { "; without a text the comment is withdrawn" } else { "" };
+                (vec![format!("{draft}p0 to p3 in front, else p2{withdrawn}")], Role::Muted)
             }
-            (None, true) => (vec!["p0 to p3 in front, else p2".to_owned()], Role::Muted),
         };
         let hint_rows = hints.len() as u16;
         let inside = draw_window(painter, WIDTH, rows + 2 + hint_rows, true, &self.title());
