@@ -62,7 +62,7 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
 struct Announcement {
     level: NoticeLevel,
     text: String,
-    /// Run that has ended, if the text says how much it found. What was told about it before would only repeat that.
+    /// Run that has ended, if the text says how much it found. It replaces what was told about the run before.
     ended: Option<String>,
     /// Working run that has found something, and its panel: the end of either says it again.
     working: Vec<String>,
