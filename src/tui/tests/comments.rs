@@ -8,6 +8,7 @@ use super::support::*;
 use super::triage_mode::deliver;
 use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
 use crate::runner::{OWN_REVIEWER, OwnFinding, WrittenComment};
+use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
@@ -235,6 +236,58 @@ fn undo_withdraws_what_was_just_written_and_then_undoes_decisions() {
     let commands = press(&mut app, "u");
     assert!(commands.iter().any(|command| matches!(command, AppCommand::Triage(TriageOrder::Undo))), "{commands:?}");
     assert!(app.decisions.last.is_none(), "a dot does not repeat it");
+}
+
+/// Returns the decisions that the commands request.
+fn orders(commands: Vec<AppCommand>) -> Vec<TriageOrder> {
+    let order = |command| match command {
+        AppCommand::Triage(order) => Some(order),
+        _ => None,
+    };
+    commands.into_iter().filter_map(order).collect()
+}
+
+#[test]
+fn redo_brings_back_a_comment_that_an_undo_has_just_withdrawn() {
+    use TriageOrder::{Redo, Undo};
+    let withdrawing = || {
+        let mut app = of_run(160, 48);
+        press(&mut app, "] h c");
+        type_text(&mut app, "name it");
+        press(&mut app, "Enter");
+        send(&mut app, stored(9));
+        let commands = press(&mut app, "u");
+        assert_eq!(dismissed(&commands).len(), 1);
+        (app, commands)
+    };
+    let withdrawn = || {
+        let (mut app, commands) = withdrawing();
+        assert_eq!(store(&mut app, commands), 1);
+        app
+    };
+    // Both keys bring it back, and a further redo is that of any decision.
+    for keys in ["Ctrl-r", "u"] {
+        let mut app = withdrawn();
+        assert_eq!(orders(press(&mut app, keys)), [Undo], "{keys}");
+        assert_eq!(orders(press(&mut app, "Ctrl-r")), [Redo], "{keys}");
+    }
+    // After another step, nothing is brought back.
+    let mut app = withdrawn();
+    assert_eq!(orders(press(&mut app, "2 a")).len(), 1);
+    assert_eq!(orders(press(&mut app, "Ctrl-r")), [Redo]);
+    let mut app = withdrawn();
+    press(&mut app, "g ] h c");
+    type_text(&mut app, "another one");
+    assert_eq!(written(press(&mut app, "Enter")).len(), 1);
+    assert_eq!(orders(press(&mut app, "Ctrl-r")), [Redo]);
+    // The last decision of the store is another one if it did not record the withdrawal.
+    for result in [Err("the disk is full".to_owned()), Ok(UndoOutcome::Decided(Vec::new()))] {
+        let (mut app, commands) = withdrawing();
+        for order in orders(commands) {
+            send(&mut app, AppMessage::Triaged { order, result: result.clone(), written: 0 });
+        }
+        assert_eq!(orders(press(&mut app, "Ctrl-r")), [Redo], "{result:?}");
+    }
 }
 
 /// Returns a cockpit that shows the page of a finding that this reviewer reported.

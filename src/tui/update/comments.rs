@@ -3,12 +3,13 @@
 use super::super::app::{App, NoticeLevel};
 use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
-use super::super::message::{AppCommand, DetailSubject, UserVerdict};
+use super::super::message::{AppCommand, DetailSubject, TriageOrder, UserVerdict};
 use super::super::page_data::PageData;
 use super::super::views::comment::{CommentPlace, CommentView};
-use super::triage::request_verdict;
+use super::triage::{request_verdict, undo_or_redo};
 use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
 use crate::runner::{OWN_REVIEWER, WrittenComment};
+use crate::store::triage::UndoOutcome;
 
 /// Reason with which a comment is dismissed that its author takes back.
 pub(super) const WITHDRAWN: &str = "withdrawn";
@@ -175,6 +176,8 @@ pub fn withdraw_comment(app: &mut App, finding: FindingId, commands: &mut Vec<Ap
 /// there is none.
 pub fn undo_comment(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     let Some((finding, replaced)) = app.comments.last_written.take() else { return false };
+    // With another comment open again, the store has two steps to undo.
+    app.comments.withdrawn = Some(finding.clone()).filter(|_| replaced.is_none());
     withdraw_comment(app, finding, commands);
     if let Some(finding) = replaced {
         request_verdict(app, vec![finding], UserVerdict::without_reason(FindingStatus::Open), commands);
@@ -182,8 +185,48 @@ pub fn undo_comment(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     true
 }
 
+/// Brings the comment back that the last step, an undo, has withdrawn: for the store, that was a decision, which is undone.
+/// Returns false if the last step was another one.
+pub fn redo_comment(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
+    let is_withdrawn = app.comments.withdrawn.take().is_some();
+    if is_withdrawn {
+        undo_or_redo(app, TriageOrder::Undo, commands);
+    }
+    is_withdrawn
+}
+
+/// Forgets a withdrawal that the store did not record: undoing its last decision would not bring the comment back.
+pub(super) fn check_withdrawal(app: &mut App, result: &Result<UndoOutcome, String>) {
+    let is_recorded = |finding: &FindingId| match result {
+        Ok(UndoOutcome::Decided(lines)) => lines.iter().any(|line| line.finding_id == *finding),
+        _ => false,
+    };
+    app.comments.withdrawn = app.comments.withdrawn.take().filter(is_recorded);
+}
+
+/// Forgets what the last step was about if one of these commands is another step.
+pub(super) fn forget_last_step(app: &mut App, commands: &[AppCommand]) {
+    if commands.iter().any(is_undone_first) {
+        app.comments.last_written = None;
+    }
+    let is_step = |command: &AppCommand| is_undone_first(command) || matches!(command, AppCommand::WriteFinding { .. });
+    let withdraws = |finding: &FindingId| commands.iter().any(|command| is_withdrawal_of(command, finding));
+    if commands.iter().any(is_step) {
+        app.comments.withdrawn = app.comments.withdrawn.take().filter(withdraws);
+    }
+}
+
+fn is_withdrawal_of(command: &AppCommand, finding: &FindingId) -> bool {
+    match command {
+        AppCommand::Triage(TriageOrder::Set { findings, verdict }) => {
+            verdict.reason == WITHDRAWN && findings.as_slice() == std::slice::from_ref(finding)
+        }
+        _ => false,
+    }
+}
+
 /// Returns true for a step that the next undo takes back before any comment.
-pub fn is_undone_first(command: &AppCommand) -> bool {
+fn is_undone_first(command: &AppCommand) -> bool {
     use AppCommand as C;
     matches!(command, C::Triage(_) | C::RateFindings { .. } | C::SnoozeFindings { .. } | C::Fix(_))
 }
@@ -198,6 +241,7 @@ pub fn apply_written(app: &mut App, result: Result<WrittenComment, String>) {
         (Ok(written), sent) => {
             app.detail.diff.clear_range();
             app.detail.stale = true;
+            app.comments.withdrawn = None;
             let place = sent.as_ref().map_or_else(String::new, |sent| format!(" at {}", sent.name_place()));
             match written.trouble {
                 None => app.show_notice(NoticeLevel::Success, format!("comment written{place}")),

@@ -294,6 +294,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Fix => fix::handle_key(app, commands),
         A::Undo if comments::undo_comment(app, commands) => {}
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),
+        A::Redo if comments::redo_comment(app, commands) => {}
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => prompt_filter(app, commands),
         A::Search => prompt_search(app),

@@ -197,9 +197,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     keys::drop_stale_sequence(app);
     sync_detail(app, &mut commands);
     prepare_texts(app);
-    if commands.iter().any(comments::is_undone_first) {
-        app.comments.last_written = None;
-    }
+    comments::forget_last_step(app, &commands);
     commands
 }
 

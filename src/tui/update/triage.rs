@@ -9,7 +9,7 @@ use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, TriageOrder, UserVerdict};
 use super::super::views::prompt::{InputPromptKind, PromptView, build_reason_prompt};
 use super::super::views::{fix, triage as triage_view};
-use super::comments::WITHDRAWN;
+use super::comments::{self, WITHDRAWN};
 use super::{data, marks};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, RatingWish, SnoozeEnd, Time, text,
@@ -412,6 +412,7 @@ fn select_next_undecided(app: &mut App, decided: &[String]) {
 /// Applies the reply of the store.
 pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutcome, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
+    comments::check_withdrawal(app, &result);
     let lines = match result {
         Ok(UndoOutcome::Decided(lines)) => lines,
         Ok(UndoOutcome::Fix(fix)) => return fix::confirm_step(app, &fix),

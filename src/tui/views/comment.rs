@@ -48,6 +48,8 @@ pub struct SentComments {
     pub refused: Option<CommentView>,
     /// Comment that was written after the last other step, with the one that it replaced: an undo takes both back.
     pub last_written: Option<(FindingId, Option<FindingId>)>,
+    /// Comment that an undo has withdrawn, as long as that is the last step: a redo brings it back.
+    pub withdrawn: Option<FindingId>,
     /// Texts whose editor was left without writing, at most one for each place. They last until the cockpit ends.
     drafts: Vec<CommentDraft>,
 }
