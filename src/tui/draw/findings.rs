@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use super::super::app::{App, FindingListLine, Pane};
 use super::super::empty_list::{EmptyList, explain_empty_list};
 use super::super::filter;
-use super::super::filter_terms::{TermKind, split_terms};
+use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
 use super::super::finding_texts::{FindingText, ShownText, find_texts};
 use super::super::layout::PaneArea;
@@ -238,12 +238,8 @@ fn describe_filter(app: &App) -> String {
         return String::new();
     }
     let chosen = app.chosen_run();
-    let is_unnamed = |term: &&str| term.strip_prefix("run:").is_none_or(|run| Some(run) != chosen);
-    let terms = split_terms(text);
-    // A run is listed with all of its findings, so that the default says something beside it.
-    let names_run = terms.iter().any(|term| TermKind::from_term(term) == Some(TermKind::Run));
-    let is_usual = !names_run && terms.first() == Some(&filter::DEFAULT);
-    terms.into_iter().skip(usize::from(is_usual)).filter(is_unnamed).collect::<Vec<_>>().join(" ")
+    let is_named = |term: &&str| term.strip_prefix("run:").is_none_or(|run| Some(run) != chosen);
+    split_terms(text).into_iter().filter(is_named).collect::<Vec<_>>().join(" ")
 }
 
 /// Names the group to which a finding belongs.

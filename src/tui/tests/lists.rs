@@ -611,27 +611,6 @@ fn the_end_of_a_run_replaces_what_was_told_about_it_while_it_worked() {
 }
 
 #[test]
-fn the_title_of_the_findings_leaves_the_default_of_the_filter_out() {
-    let of_run = format!("status:undecided path:config run:{}", run_id(3));
-    for (typed, expected, absent) in [
-        ("status:undecided path:total", "  path:total ", "undecided"),
-        ("status:undecided status:dismissed", "  status:dismissed ", "undecided"),
-        ("path:total status:undecided", "  path:total status:undecided ", "run:"),
-        // Without the term, the decided findings of the run are listed, too.
-        (of_run.as_str(), "of worktree  status:undecided path:config ", "run:"),
-    ] {
-        let mut app = showing(160, 48, view());
-        press(&mut app, "f Ctrl-u");
-        type_text(&mut app, typed);
-        press(&mut app, "Enter");
-        let shown = screen(&app);
-        let title = shown.lines().find(|line| line.contains("2 Findings")).unwrap_or_default();
-        let title = title.split('│').next().unwrap_or_default();
-        assert!(title.contains(expected) && !title.contains(absent), "{typed}: {title}");
-    }
-}
-
-#[test]
 fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
     for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
         let app = showing(columns, rows, view());
