@@ -105,14 +105,6 @@ pub(super) struct SettledTables {
 /// The file was replaced since it was last read.
 pub(super) struct FileReplaced;
 
-/// Source of a run's findings.
-enum RunFindings {
-    Output(Vec<u8>),
-    Journal(LiveJournal),
-    /// The run's worker may still write.
-    StillWriting,
-}
-
 impl SettledTables {
     /// Reads the lines appended since the last call; with [`LoadDepth::Runs`], the runs only.
     fn advance(&mut self, store: &Store, depth: LoadDepth) -> Result<Result<(), FileReplaced>, StoreError> {
@@ -212,40 +204,37 @@ impl SettledTables {
                 return true;
             }
             // A temporary failure, such as missing permission or a disk error, is retried at the next load.
-            let Ok(findings) = load_findings(store, self.columns.run_id(*row as usize), *row as usize) else {
-                return true;
-            };
+            let output = files::read(&store.output_path(self.columns.run_id(*row as usize)));
+            let Ok(output) = output else { return true };
             // Lines that cannot be read count once.
             let is_first = run.settled == PackedRun::UNSETTLED;
             let mut reported = Vec::new();
-            match findings {
-                RunFindings::StillWriting => return true,
-                RunFindings::Output(bytes) => {
-                    let lines = parse::parse_output_lines(&bytes).unwrap_or_default();
-                    if is_first {
-                        self.unreadable.findings += lines.unreadable as u32;
-                    }
-                    for finding in &lines.findings {
-                        reported.push(self.insert_finding(*row as usize, finding, &mut touched));
-                    }
-                    for moved in &lines.moved {
-                        self.load_finding(&moved.finding_id);
-                        touched.extend(self.columns.move_finding(*row as usize, moved).map(|row| row as u32));
-                    }
-                    self.fresh_bytes += bytes.len() as u64;
-                    self.fresh_files += 1;
+            if let Some(bytes) = &output
+                && let Some(lines) = parse::parse_output_lines(bytes)
+            {
+                if is_first {
+                    self.unreadable.findings += lines.unreadable as u32;
                 }
-                RunFindings::Journal(live) => {
-                    if is_first {
-                        self.unreadable.findings += live.unreadable;
-                    }
-                    for finding in &live.findings {
-                        reported.push(self.insert_finding(*row as usize, finding, &mut touched));
-                    }
-                    self.fresh_bytes += live.offset;
-                    self.fresh_files += 1;
+                for finding in &lines.findings {
+                    reported.push(self.insert_finding(*row as usize, finding, &mut touched));
                 }
+                for moved in &lines.moved {
+                    self.load_finding(&moved.finding_id);
+                    touched.extend(self.columns.move_finding(*row as usize, moved).map(|row| row as u32));
+                }
+                self.fresh_bytes += bytes.len() as u64;
+            } else {
+                let journal = load_ended_journal(store, self.columns.run_id(*row as usize), *row as usize);
+                let Ok(Some(live)) = journal else { return true };
+                if is_first {
+                    self.unreadable.findings += live.unreadable;
+                }
+                for finding in &live.findings {
+                    reported.push(self.insert_finding(*row as usize, finding, &mut touched));
+                }
+                self.fresh_bytes += live.offset;
             }
+            self.fresh_files += 1;
             run.settled = PackedRun::SETTLED;
             self.columns.runs.set(*row as usize, run);
             self.columns.set_reports(*row as usize, reported);
@@ -311,21 +300,17 @@ impl SettledTables {
     }
 }
 
-fn load_findings(store: &Store, id: &str, row: usize) -> Result<RunFindings, StoreError> {
-    let read = || files::read(&store.output_path(id));
-    let is_output = |bytes: &Vec<u8>| parse::parse_output_lines(bytes).is_some();
-    if let Some(bytes) = read()?.filter(is_output) {
-        return Ok(RunFindings::Output(bytes));
-    }
-    // The run ended without an output: it is lost, failed or cancelled, or the output is damaged. The lock must be
-    // tested before the journal is read, because a worker that does not know of the end yet may still append to the
-    // journal.
+/// Reads the journal of a run that ended without a readable output: it is lost, failed or cancelled, or the output is damaged.
+/// `None` while the run's worker may still write.
+fn load_ended_journal(store: &Store, id: &str, row: usize) -> Result<Option<LiveJournal>, StoreError> {
+    // The lock must be tested before the journal is read, because a worker that does not know of the end yet may still append
+    // to the journal.
     if super::lock::is_held(&store.lock_path(id))? {
-        return Ok(RunFindings::StillWriting);
+        return Ok(None);
     }
     let mut live = LiveJournal::new(row);
     live.advance(&store.journal_path(id))?;
-    Ok(RunFindings::Journal(live))
+    Ok(Some(live))
 }
 
 fn overlay_live_journal(
