@@ -19,8 +19,12 @@ use crate::masking;
 use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
 use crate::store::{LastVisit, StoreView};
 
-/// Runs in the first frame of a large store, about as many as a screen shows; each costs reading a small file.
-const MAX_FIRST_FRAME_RUNS: usize = 24;
+/// Fewest runs in the first frame of a large store. Each costs reading a small file.
+const MIN_FIRST_FRAME_RUNS: usize = 12;
+/// Most runs in that frame.
+const MAX_FIRST_FRAME_RUNS: usize = 48;
+/// Rows of the screen for each of these runs: the list of runs has a fifth of a tall screen.
+const ROWS_PER_FIRST_RUN: usize = 4;
 
 /// Builds the app with all that the first frame shows. `size` is columns and rows of the terminal.
 ///
@@ -32,7 +36,8 @@ pub(super) fn build_first_app(services: &Services, size: (u16, u16)) -> Result<A
     let (look, first) = std::thread::scope(|scope| {
         // Both take a part of the time to the first frame: one reads settings, the other one reads the store.
         let look = std::thread::Builder::new().spawn_scoped(scope, || LoadedLook::load(settings, paths));
-        let first = FirstView::read(services);
+        let runs = usize::from(size.1) / ROWS_PER_FIRST_RUN;
+        let first = FirstView::read(services, runs.clamp(MIN_FIRST_FRAME_RUNS, MAX_FIRST_FRAME_RUNS));
         let look = match look {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(_) => LoadedLook::load(settings, paths),
@@ -103,12 +108,13 @@ struct FirstView {
 }
 
 impl FirstView {
-    fn read(services: &Services) -> Self {
+    /// Reads the newest `runs` of a large store, and all of a small one.
+    fn read(services: &Services, runs: usize) -> Self {
         let now = services.ambient.now();
         // On the first visit, what comes from now on is new.
         let visit = services.store.last_visit();
         let visit = visit.unwrap_or_else(|| LastVisit { left_at: now, ..LastVisit::default() });
-        let store = services.store.first_view(MAX_FIRST_FRAME_RUNS).map_err(|error| error.to_string()).map(|view| {
+        let store = services.store.first_view(runs).map_err(|error| error.to_string()).map(|view| {
             // The rules are read while the rest of the first frame is prepared. That was a third of the time before it.
             let shown = (0..view.finding_count()).map(|index| view.finding(index));
             masking::prepare_for(shown.flat_map(|finding| [finding.path, finding.title]));
