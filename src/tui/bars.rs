@@ -3,8 +3,6 @@
 //! - The keys of help and quit are always in the footer of the panes, on the narrowest screen too; in the footer of a
 //!   view, those of help and of the way out.
 
-use crate::tui::doc::TextColumns;
-
 use super::app::App;
 use super::draw::{footer_actions, footer_end, tab_name};
 use super::input::{KeyCode, KeyEvent};
@@ -12,6 +10,7 @@ use super::keymap::{Action, KeyContext, KeySequence};
 use super::layout::ScreenLayout;
 use super::message::Tab;
 use super::update::finding_to_ask;
+use crate::tui::doc::TextColumns;
 
 /// Columns between two keys of the footer, and between two tabs.
 const GAP: u16 = 3;

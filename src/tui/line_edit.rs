@@ -3,10 +3,10 @@
 //! tui-input 0.15 moves and deletes by `char`, which tears an accent from its letter, and ends words at every
 //! punctuation mark, so that a path is deleted piece by piece.
 
-use crate::tui::doc::TextColumns;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text;
+use crate::tui::doc::TextColumns;
 
 /// Text and cursor; the cursor is a byte offset, always at a grapheme boundary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

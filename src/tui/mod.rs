@@ -65,6 +65,7 @@ mod tests;
 use std::io;
 use std::time::Duration;
 
+use ratatui::layout::Rect;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
@@ -82,7 +83,6 @@ use event_source::{EventSource, MessageSender};
 use interrupts::Interrupts;
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
-use ratatui::layout::Rect;
 use terminal::Terminal;
 
 use crate::config::{ClockAndIds, CommandPlace};

@@ -11,8 +11,6 @@ mod run;
 mod turns;
 mod window;
 
-use crate::tui::doc::TextColumns;
-
 use super::app::{App, OpeningLook};
 use super::diff::compare_lines;
 use super::doc::{Doc, DocLine, DocSpan, wrap_words};
@@ -31,6 +29,7 @@ pub(crate) use crate::report::figures::{format_brief, format_dollars, format_tho
 
 use crate::domain::{FindingStatus, Priority, ReportedProblem, text};
 use crate::report::describe_snooze_end;
+use crate::tui::doc::TextColumns;
 
 /// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
 const MIN_ANCHOR_LINES: usize = 18;

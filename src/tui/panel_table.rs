@@ -1,8 +1,6 @@
 //! Lays out the members of a panel as a table: name, state, turn, hunks, findings, tokens, cost. Columns without content,
 //! and those for which there is no room, are left out.
 
-use crate::tui::doc::TextColumns;
-
 use super::app::App;
 use super::doc::{DocLine, shorten};
 use super::pages::{format_brief, format_dollars};
@@ -11,6 +9,7 @@ use super::theme::Role;
 use crate::domain::text;
 use crate::masking::mask_shown_name;
 use crate::report::activity::describe_activity;
+use crate::tui::doc::TextColumns;
 
 /// Columns between two columns of the table.
 const GAP: usize = 2;

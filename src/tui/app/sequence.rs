@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::tui::doc::TextColumns;
-
 use super::{App, PendingCount};
+use crate::tui::doc::TextColumns;
 use crate::tui::input::KeyEvent;
 use crate::tui::keymap::KeyContext;
 

@@ -1,6 +1,5 @@
 //! Draws the visible rows of a diff.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
@@ -18,6 +17,7 @@ use super::layout::{CodeRow, DiffPageRow, FileLayout, NOTE_INDENT, RunKind};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
 use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
 use crate::domain::{Priority, text};
+use crate::tui::doc::TextColumns;
 
 /// Columns between the facts of a header. Added and removed lines, which belong together, have one column between them.
 const FACT_GAP: u16 = 2;

@@ -1,10 +1,9 @@
 //! Shifts the code of a diff to the side: by keys, and to a match of the search.
 
-use crate::tui::doc::TextColumns;
-
 use super::layout::DiffPageRow;
 use super::model::DiffPageSide;
 use super::pane::{DiffPane, PlacedRow};
+use crate::tui::doc::TextColumns;
 
 /// Columns of a step to the side.
 pub const SHIFT_STEP: usize = 8;

@@ -1,6 +1,5 @@
 //! Draws the detail pane: tabs and the visible lines of the page.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 
 use super::super::app::{App, Pane};
@@ -18,6 +17,7 @@ use super::frame;
 use super::painter::Painter;
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
+use crate::tui::doc::TextColumns;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     draw_tabs(painter, area.title);

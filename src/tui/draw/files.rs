@@ -1,7 +1,6 @@
 //! Draws the files of a run, as a list or as a tree of folders: findings by priority, coverage, what was viewed; the files
 //! that were left out are one row.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 
 use super::super::app::{App, FileFolder, FileListEntry, Pane};
@@ -12,6 +11,7 @@ use super::super::theme::Role;
 use super::painter::Painter;
 use super::{frame, runs};
 use crate::domain::{FindingStatus, ReviewReach, RunStatus, text};
+use crate::tui::doc::TextColumns;
 
 /// Columns of the numbers of findings by priority.
 const COUNTS_COLUMNS: u16 = 16;

@@ -1,6 +1,5 @@
 //! Draws pane titles, message line and footer.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
@@ -17,6 +16,7 @@ use super::super::update;
 use super::detail::draw_line;
 use super::painter::Painter;
 use crate::runner::BUILTIN_REVIEWER;
+use crate::tui::doc::TextColumns;
 
 /// Draws a message on a screen that is too small.
 pub fn draw_too_small(painter: &mut Painter<'_>) {

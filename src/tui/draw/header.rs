@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use crate::tui::doc::TextColumns;
-
 use super::super::app::{App, OpeningLook};
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::ScreenLayout;
@@ -15,6 +13,7 @@ use super::painter::Painter;
 use crate::domain::{Panel, RunStatus, WatchMode, text};
 use crate::policy::{Freshness, MAX_ATTEMPTS};
 use crate::store::{RunRow, WatcherInfo, WatcherStatus};
+use crate::tui::doc::TextColumns;
 
 /// Cells of the gauge.
 const GAUGE_CELLS: u16 = 8;

@@ -1,6 +1,5 @@
 //! Draws the keys that may follow the pressed keys of a sequence, in place of the footer and the message line.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 
 use super::super::app::{App, SequenceHint};
@@ -8,6 +7,7 @@ use super::super::input::KeyEvent;
 use super::super::layout::ScreenLayout;
 use super::super::theme::Role;
 use super::painter::Painter;
+use crate::tui::doc::TextColumns;
 
 /// Draws the pressed keys, then a line of hints per row; the last line stands in the footer.
 pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, lines: &[Vec<SequenceHint>]) {

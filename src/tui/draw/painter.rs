@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::tui::doc::TextColumns;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -14,6 +13,7 @@ use super::super::glyphs::ascii_stand_in;
 use super::super::theme::Role;
 use crate::domain::text;
 use crate::masking::mask_shown_name;
+use crate::tui::doc::TextColumns;
 
 /// Cells with a character of ASCII each, by its code. To copy one takes a third of the instructions of making it from its
 /// text, which was a tenth of a frame.

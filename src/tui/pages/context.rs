@@ -4,8 +4,6 @@
 //! - Columns without room are dropped, the least important first.
 //! - Locations and reasons are wrapped, never cut.
 
-use crate::tui::doc::TextColumns;
-
 use super::super::app::{App, ContextListing};
 use super::super::doc::{Doc, DocLine, wrap_words};
 use super::super::keymap::{Action, KeyContext};
@@ -14,6 +12,7 @@ use super::super::theme::Role;
 use super::{NAMES, format_thousands};
 use crate::domain::{ContextRecord, ContextRecordSection, RunStatus, text};
 use crate::report::figures::format_short_count;
+use crate::tui::doc::TextColumns;
 
 /// Greatest width of the bar in columns; a wider bar makes shares hard to compare.
 const MAX_BAR_COLUMNS: usize = 100;

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::tui::doc::TextColumns;
-
 use super::super::app::App;
 use super::super::doc::{Doc, DocLine, wrap_words};
 use super::super::theme::Role;
@@ -11,6 +9,7 @@ use super::{format_reported_location, priority_label};
 use crate::domain::{
     CarriedFile, ChatResponse, ContextRecord, Finding, JournalEntry, Kind, RejectedReport, RunEvent, SteeredKind, text,
 };
+use crate::tui::doc::TextColumns;
 
 /// Width of the column of words.
 const WORDS: usize = 12;

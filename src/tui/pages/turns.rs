@@ -2,8 +2,6 @@
 //!
 //! A folded turn has three lines: figures, request, response. Unfolded it shows everything known about the turn.
 
-use crate::tui::doc::TextColumns;
-
 use super::super::app::{App, RunBudget};
 use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, shorten, wrap_words};
 use super::super::page_data::TurnsPage;
@@ -14,6 +12,7 @@ use super::{format_brief, format_dollars, format_reported_location, format_thous
 use crate::domain::{RunStatus, StopReason, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 use crate::report::activity::{self, ActivityState};
 use crate::report::text::describe_early_end;
+use crate::tui::doc::TextColumns;
 
 /// Fewest columns for figures in one line under column headings.
 const MIN_WIDE_COLUMNS: usize = 66;

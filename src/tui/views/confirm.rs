@@ -1,7 +1,5 @@
 //! Question before an action.
 
-use crate::tui::doc::TextColumns;
-
 use super::fix::{self, FixOrder};
 use super::knowledge::KnowledgeOrder;
 use super::window::{draw_window, place_window};
@@ -9,6 +7,7 @@ use super::{KeyPress, View, ViewFlow, ViewRequest, with_labels};
 use crate::domain::FindingId;
 use crate::tui::app::{App, NoticeLevel};
 use crate::tui::doc;
+use crate::tui::doc::TextColumns;
 use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;

@@ -1,6 +1,5 @@
 //! Help: the keys of the present place, the other keys, and the meaning of the glyphs. Typing searches it.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 
 use super::prompt::{draw_line_edit, edit_line};
@@ -9,6 +8,7 @@ use super::{KeyPress, View, ViewFlow, scroll_distance};
 use crate::domain::FindingId;
 use crate::tui::app::App;
 use crate::tui::doc;
+use crate::tui::doc::TextColumns;
 use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext, KeySequence, Keymap};
 use crate::tui::layout::ScreenLayout;

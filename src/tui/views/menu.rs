@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 
 use super::confirm::{ConfirmAction, ConfirmView};
@@ -13,6 +12,7 @@ use crate::config::{FileOrder, RunOrder};
 use crate::domain::FindingId;
 use crate::tui::app::{App, Pane};
 use crate::tui::custom_commands::CommandForm;
+use crate::tui::doc::TextColumns;
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::selection_style;
 use crate::tui::finding_order::FindingArrangement;

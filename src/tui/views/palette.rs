@@ -5,7 +5,6 @@ mod settings;
 
 use std::sync::Arc;
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -14,6 +13,7 @@ use super::window::{draw_window, place_window};
 use super::{KeyPress, VIEWS, View, ViewFlow, ViewRequest, change_view, theme_picker};
 use crate::domain::text;
 use crate::tui::app::{App, Pane};
+use crate::tui::doc::TextColumns;
 use crate::tui::draw;
 use crate::tui::draw::painter::Painter;
 use crate::tui::glyphs;

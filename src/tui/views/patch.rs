@@ -1,12 +1,11 @@
 //! The patch of an exact suggestion: its lines, and the window that shows it before it is applied.
 
-use crate::tui::doc::TextColumns;
-
 use super::fix::{self, FixOrder};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, with_labels};
 use crate::domain::{FindingId, text};
 use crate::tui::app::App;
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::{Doc, DocLine};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;

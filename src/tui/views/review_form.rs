@@ -8,7 +8,6 @@ mod worker;
 
 use std::sync::Arc;
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 
 use super::prompt::{AskedPrompt, InputPromptKind, PromptView};
@@ -18,6 +17,7 @@ use crate::domain::{Panel, Scope, Time, text};
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::doc;
+use crate::tui::doc::TextColumns;
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::window_overlay_style;
 use crate::tui::input::KeyCode;

@@ -1,11 +1,11 @@
 //! List of commits and branches above a prompt that asks for a revision.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Position;
 
 use super::review_form::ReviewFormFacts;
 use super::window::{draw_window, place_window};
 use crate::tui::app::{App, format_duration};
+use crate::tui::doc::TextColumns;
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::window_overlay_style;
 use crate::tui::theme::Role;

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 
 use super::load::{LoadInputs, ViewLoad};
@@ -17,6 +16,7 @@ use crate::report::stats::{
 };
 use crate::store::StoreView;
 use crate::tui::app::App;
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::{Doc, DocLine, shorten};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;

@@ -1,11 +1,11 @@
 //! Theme picker: a list of themes; the screen shows the selected one at once.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 
 use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow};
 use crate::tui::app::{App, NoticeLevel};
+use crate::tui::doc::TextColumns;
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::selection_style;
 use crate::tui::keymap::{Action, KeyContext};

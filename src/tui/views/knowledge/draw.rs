@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Rect;
 
 use super::page::name_stance;
@@ -12,6 +11,7 @@ use super::{
 use crate::domain::text;
 use crate::knowledge::pattern::{EditKind, Pattern, PatternOrigin};
 use crate::report::figures::{format_brief, format_percent};
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::shorten;
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::{draw_line, selection_style};

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::tui::doc::TextColumns;
-
 use super::{CONTEXT, KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
 use crate::domain::{Kind, Time, text};
 use crate::knowledge::descriptions;
@@ -13,6 +11,7 @@ use crate::knowledge::rank::{Inclusion, PatternState};
 use crate::knowledge::totals::KnowledgeTotals;
 use crate::report::figures::{format_percent, format_thousands, render_sparkline};
 use crate::tui::app::App;
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::{Doc, DocLine, DocSpan};
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::pages::{NAMES, format_kind};

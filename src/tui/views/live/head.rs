@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 
-use crate::tui::doc::TextColumns;
-
 use super::row::{PART_GAP, RowPart, fit_row, fits_whole, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
@@ -16,6 +14,7 @@ use crate::report::figures::{format_brief, render_sparkline};
 use crate::runner::BUILTIN_REVIEWER;
 use crate::store::RunRow;
 use crate::tui::app::App;
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::{DocLine, DocSpan, fit_start, shorten, shorten_start};
 use crate::tui::pages::{format_dollars, priority_label};
 use crate::tui::theme::Role;

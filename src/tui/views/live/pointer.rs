@@ -1,6 +1,5 @@
 //! Finds what stands under the pointer: a turn of the scrub bar; a file of the map, of the diff or of the list.
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::Position;
 
 use super::LiveView;
@@ -8,6 +7,7 @@ use super::draw::compute_areas;
 use super::head::{MAP_TITLE, map_steps};
 use crate::tui::app::App;
 use crate::tui::diff::DiffPageRow;
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::{DocLine, DocSpan};
 
 /// Part of the view that a click means.

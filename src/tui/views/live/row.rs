@@ -1,7 +1,6 @@
 //! Rows whose parts shorten until they fit into the width of the screen.
 
 use crate::tui::doc::TextColumns;
-
 use crate::tui::doc::{DocLine, DocSpan};
 use crate::tui::theme::Role;
 

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use crate::tui::doc::TextColumns;
 use ratatui::layout::{Position, Rect};
 
 use super::TriageView;
@@ -11,6 +10,7 @@ use super::queue::VerdictCounts;
 use crate::domain::text;
 use crate::store::FindingRow;
 use crate::tui::app::App;
+use crate::tui::doc::TextColumns;
 use crate::tui::doc::{Doc, shorten};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;
