@@ -48,37 +48,37 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let columns = FindingColumns::measure(app, body, &visible);
     for (visible, y) in visible.iter().zip(body.y..) {
         let line = Rect::new(body.x, y, body.width, 1);
-        match visible {
-            VisibleLine::Header(group) => draw_header(painter, *group, line),
-            VisibleLine::Finding { at, line: 0, finding, texts } => {
-                draw_row(painter, *at, line, bar, |painter| {
-                    draw_finding(painter, (finding, texts), *at, line, columns)
-                });
+        match (visible.line, &visible.finding) {
+            (FindingListLine::Header(group), _) => draw_header(painter, group, line),
+            (FindingListLine::Finding { at, line: 0 }, Some((finding, texts))) => {
+                draw_row(painter, at, line, bar, |painter| draw_finding(painter, (finding, texts), at, line, columns));
             }
-            VisibleLine::Finding { at, finding, texts, .. } => {
-                draw_row(painter, *at, line, bar, |painter| draw_second_line(painter, (finding, texts), line));
+            (FindingListLine::Finding { at, .. }, Some((finding, texts))) => {
+                draw_row(painter, at, line, bar, |painter| draw_second_line(painter, (finding, texts), line));
             }
+            (FindingListLine::Finding { .. }, None) => {}
         }
     }
     painter.draw_scroll_thumb(body, list.cursor.offset, list.line_count());
 }
 
-/// Line of the list on the screen, with the texts that are measured and drawn.
-enum VisibleLine<'a> {
-    Header(usize),
-    Finding { at: usize, line: usize, finding: FindingRow<'a>, texts: Cow<'a, FindingText> },
+/// Line of the list on the screen.
+struct VisibleLine<'a> {
+    line: FindingListLine,
+    /// Finding of the line, with the texts that are measured and drawn; `None` for a header.
+    finding: Option<(FindingRow<'a>, Cow<'a, FindingText>)>,
 }
 
 impl<'a> VisibleLine<'a> {
     fn new(app: &'a App, line: FindingListLine) -> Option<Self> {
-        Some(match line {
-            FindingListLine::Header(group) => Self::Header(group),
-            FindingListLine::Finding { at, line } => {
+        let finding = match line {
+            FindingListLine::Header(_) => None,
+            FindingListLine::Finding { at, .. } => {
                 let index = *app.finding_list.rows.get(at)?;
-                let (finding, texts) = (app.store.view.finding(index as usize), find_texts(app, index));
-                Self::Finding { at, line, finding, texts }
+                Some((app.store.view.finding(index as usize), find_texts(app, index)))
             }
-        })
+        };
+        Some(Self { line, finding })
     }
 }
 
@@ -100,7 +100,8 @@ impl FindingColumns {
         // Longest place, symbol, problem beside a symbol, and text without a symbol.
         let (mut place, mut symbol, mut problem, mut whole) = (0, 0, 0, 0);
         for visible in visible {
-            let VisibleLine::Finding { line: 0, finding, texts, .. } = visible else { continue };
+            let FindingListLine::Finding { line: 0, .. } = visible.line else { continue };
+            let Some((finding, texts)) = &visible.finding else { continue };
             place = place.max(texts.place.columns + GAP);
             if !has_two_lines && has_own_symbol(texts) {
                 symbol = symbol.max(texts.symbol.columns + GAP);
