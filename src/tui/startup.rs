@@ -16,7 +16,7 @@ use crate::config::{
     ColorChoice, CustomCommand, KeymapFile, OpeningMode, Paths, ReviewerKind, ReviewerSettings, Settings,
 };
 use crate::masking;
-use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, FreshnessFacts, ReviewerTerms, Services, SnoozedFindings, max_turns};
 use crate::store::{LastVisit, StoreView};
 
 /// Fewest runs in the first frame of a large store. Each costs reading a small file.
@@ -142,7 +142,7 @@ fn load_options(services: &Services, look: LoadedLook, (columns, rows): (u16, u1
                 tokens: services.settings.budget.run_tokens,
             },
             answering_reviewers: list_answering_reviewers(&services.settings),
-            reviewer: None,
+            reviewer: free_default_reviewer(&services.settings),
             reviews_on_open: services.settings.on_open == OpeningMode::Review,
         },
         keymap,
@@ -168,6 +168,12 @@ fn load_options(services: &Services, look: LoadedLook, (columns, rows): (u16, u1
 fn list_answering_reviewers(settings: &Settings) -> BTreeSet<String> {
     let answers = |own: &ReviewerSettings| !matches!(own.kind, ReviewerKind::Builtin | ReviewerKind::Command);
     settings.reviewers.iter().filter(|(_, own)| answers(own)).map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns the terms of the default reviewer if that is the built-in one; what others may cost is looked up later.
+fn free_default_reviewer(settings: &Settings) -> Option<ReviewerTerms> {
+    let is_builtin = settings.default_panel.is_empty() && settings.default_reviewer == BUILTIN_REVIEWER;
+    is_builtin.then(|| ReviewerTerms { name: BUILTIN_REVIEWER.to_owned(), limit: CostLimit::Nothing })
 }
 
 fn read_turn_limits(settings: &Settings) -> TurnLimits {

@@ -17,7 +17,7 @@ pub struct SessionInfo {
     pub budget: RunBudget,
     /// Names of the reviewers that answer questions about their findings.
     pub answering_reviewers: BTreeSet<String>,
-    /// Default reviewer and the most that its reviews may cost; `None` before it is known.
+    /// Default reviewer and the most that its reviews may cost; `None` before it is known. The built-in one is known at once.
     pub reviewer: Option<ReviewerTerms>,
     /// True if opening the cockpit has the built-in reviewer review what is new.
     pub reviews_on_open: bool,

@@ -196,6 +196,15 @@ fn a_digit_shows_what_a_paid_review_may_cost_before_it_starts() {
 }
 
 #[test]
+fn the_built_in_reviewer_is_known_to_be_free_before_the_others_are_known() {
+    for (limit, expected) in [(CostLimit::Nothing, true), (CostLimit::AtMost { dollars: 1.16 }, false)] {
+        let mut app = showing(160, 48, view());
+        app.session.reviewer = Some(ReviewerTerms { name: "one".to_owned(), limit });
+        assert_eq!(press(&mut app, "r 3").iter().any(is_review), expected, "{limit:?}");
+    }
+}
+
+#[test]
 fn each_choice_asks_for_its_forecast_and_late_ones_are_dropped() {
     let mut app = showing(160, 48, view());
     send(&mut app, facts());

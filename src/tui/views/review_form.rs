@@ -287,11 +287,16 @@ impl ReviewFormView {
         reviewers.iter().position(|offered| offered.terms.name == name)
     }
 
-    /// Returns true if the shown reviewer costs nothing; false before the facts are there.
+    /// Returns true if the shown reviewer costs nothing; false before that is known.
     fn is_free(&self, app: &App) -> bool {
-        let terms = self.reviewer_index(app).map(|at| &app.review_facts.reviewers[at].terms);
-        self.chosen_reviewer() == ChosenReviewer::Builtin
-            || terms.is_some_and(|terms| terms.limit == CostLimit::Nothing)
+        let listed = self.reviewer_index(app).map(|at| &app.review_facts.reviewers[at].terms);
+        let terms = match self.chosen_reviewer() {
+            ChosenReviewer::Builtin => return true,
+            // The default reviewer may be known before the others.
+            ChosenReviewer::Default => listed.or(app.session.reviewer.as_ref()),
+            ChosenReviewer::Named(_) => listed,
+        };
+        terms.is_some_and(|terms| terms.limit == CostLimit::Nothing)
     }
 
     fn switch_reviewer(&mut self, app: &App, forward: bool) {
