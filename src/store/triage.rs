@@ -88,7 +88,7 @@ pub struct StepDraft {
 pub struct StepRecord {
     /// Lines for `triage.ndjson`.
     pub appended: Vec<Disposition>,
-    /// What became of each finding, for [`UndoOutcome::Decided`]. If it is empty, nothing is recorded.
+    /// Outcome for each finding, for [`UndoOutcome::Decided`]. If it is empty, nothing is recorded.
     pub said: Vec<Disposition>,
 }
 

@@ -6,7 +6,7 @@ use crate::store::triage::OtherMachines;
 /// Address of the person.
 const EMAIL: &str = "ada@example.org";
 
-/// What the person does on a machine.
+/// Action of the person on a machine.
 #[derive(Debug, Clone, Copy)]
 enum OwnStep {
     Undo(usize),
